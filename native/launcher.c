@@ -1,0 +1,89 @@
+/* fairlead-launcher: applies a plan that it was given, and decides nothing. */
+#include "launcher.h"
+
+#include "report.h"
+#include "steps.h"
+#include "text.h"
+
+enum { EXIT_USAGE = 2, EXIT_NOTHING_RAN = 127, STDOUT = 1, STDERR = 2 };
+
+static int say(int fd, const char *text, int exit_code) {
+    sys_write(fd, text, text_length(text));
+    return exit_code;
+}
+
+/* The engine may have made its sockets non-blocking for its own sake. */
+static long read_patiently(int fd, void *into, size_t size) {
+    struct kernel_poll poll = {fd, POLL_READABLE, 0};
+    for (;;) {
+        long got = sys_read(fd, into, size);
+        if (got == -ERR_AGAIN)
+            sys_poll(&poll, 1, 0, 0);
+        else if (got != -ERR_INTR)
+            return got;
+    }
+}
+
+static int read_exactly(int fd, unsigned char *into, size_t size) {
+    for (long got; size; into += got, size -= (size_t)got) {
+        got = read_patiently(fd, into, size);
+        if (got <= 0)
+            return got < 0 ? (int)-got : ERR_INVAL;
+    }
+    return 0;
+}
+
+static int read_plan(int fd, struct launch *launch) {
+    struct plan *plan = &launch->plan;
+    unsigned char header[PLAN_HEADER_SIZE];
+    int error = read_exactly(fd, header, sizeof header);
+    if (error)
+        return error;
+    plan->length = plan_declared_length(header);
+    if (!plan->length)
+        return ERR_INVAL;
+    size_t size = sizeof(struct workspace) + plan->length + (plan->length + 2) * sizeof(char *);
+    launch->workspace = sys_map(size, MEMORY_SEEN_BY_CHILD);
+    if (map_failed(launch->workspace))
+        return (int)-(long)launch->workspace;
+    plan->data = launch->workspace->plan;
+    launch->pointers = (char **)(plan->data + ((plan->length + 7) & ~7u));
+    return read_exactly(fd, plan->data + PLAN_HEADER_SIZE, plan->length - PLAN_HEADER_SIZE);
+}
+
+static int apply_plan(struct launch *launch, int plan_fd, struct step *step) {
+    int error = read_plan(plan_fd, launch);
+    if (plan_fd != launch->control)
+        sys_close(plan_fd);
+    if (error)
+        return error;
+    if (!plan_valid(&launch->plan, step))
+        return ERR_INVAL;
+    *step = (struct step){0};
+    return steps_apply(launch, step);
+}
+
+/* Role `exec`: one command. */
+static int run_exec(int plan_fd, int control) {
+    struct launch launch = {.control = control};
+    struct step step = {0};
+    if (sys_fcntl(control, FD_SET_FLAGS, FD_CLOEXEC_FLAG) < 0)
+        return say(STDERR, "fairlead-launcher: CONTROL_FD is not open\n", EXIT_NOTHING_RAN);
+    sys_sigmask(0, &launch.signal_mask);
+    int error = apply_plan(&launch, plan_fd, &step);
+    struct report report = {REPORT_FAILED, (int32_t)step.index, (int32_t)step.op, error};
+    report_send(launch.control, &report, 1);
+    return EXIT_NOTHING_RAN;
+}
+
+int launcher_main(int argc, char **argv) {
+    if (argc == 2 && text_equal(argv[1], "--version"))
+        return say(STDOUT, "fairlead-launcher 1\n", 0);
+    if (argc == 4 && text_equal(argv[1], "exec")) {
+        int plan_fd = text_number(argv[2]), control = text_number(argv[3]);
+        if (plan_fd >= 0 && control >= 0)
+            return run_exec(plan_fd, control);
+    }
+    return say(STDERR, "usage: fairlead-launcher exec PLAN_FD CONTROL_FD | --version\n",
+               EXIT_USAGE);
+}

@@ -1,0 +1,65 @@
+/* The plan: what to do, as the engine wrote it. src/fairlead/spawn/plan.py is the other end.
+ *
+ *     "FLP1", u32 length of everything, then steps:
+ *     u32 op, u32 payload length, payload, zeros up to a multiple of 4
+ *
+ * All numbers are little endian, as on every machine this program is built for. */
+#ifndef FAIRLEAD_PLAN_H
+#define FAIRLEAD_PLAN_H
+
+#include "sys.h"
+
+enum { PLAN_HEADER_SIZE = 8, PLAN_LARGEST = 8 << 20, PLAN_MOST_PAIRS = 256 };
+
+enum op {
+    OP_NONE, /* the plan itself, where a report has to name a step */
+    OP_GUARD,
+    OP_SESSION,
+    OP_PROCESS_GROUP,
+    OP_DESCRIPTORS,
+    OP_CONTROLLING_TTY,
+    OP_PARENT_DEATH,
+    OP_LIMIT,
+    OP_SIGNALS,
+    OP_DIRECTORY,
+    OP_DIRECTORY_FD,
+    OP_UMASK,
+    OP_ARGV,
+    OP_ENVIRONMENT,
+    OP_EXEC,
+    OP_EXEC_FD,
+    OP_COUNT,
+};
+
+struct plan {
+    unsigned char *data;
+    uint32_t length;
+};
+
+/* One step of a plan. A zeroed one stands before the first. */
+struct step {
+    uint32_t index;
+    uint32_t op;
+    uint32_t length;
+    unsigned char *payload;
+    uint32_t end; /* where the next step begins */
+};
+
+/* The length that a plan's header declares, or 0 if it is not the header of a plan. */
+uint32_t plan_declared_length(const unsigned char header[PLAN_HEADER_SIZE]);
+
+/* Moves on to the next step: 1 if there is one, 0 at the end, -1 if it reaches out of the plan. */
+int plan_next(const struct plan *plan, struct step *step);
+
+/* Whether every step may be applied without looking at its bounds again. If not, `flawed` names
+ * the first step that is wrong. */
+bool plan_valid(const struct plan *plan, struct step *flawed);
+
+/* The payload's `index`th number. */
+uint32_t step_word(const struct step *step, uint32_t index);
+void step_set_word(struct step *step, uint32_t index, uint32_t value);
+
+/* How many NUL-terminated strings the payload holds. */
+uint32_t step_strings(const struct step *step);
+
+#endif

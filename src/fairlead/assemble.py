@@ -1,0 +1,71 @@
+"""From options to a ready engine. The one place where real parts are chosen."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from fairlead.approval.nobody import Nobody
+from fairlead.config.options import Options
+from fairlead.live_shells import LiveShells
+from fairlead.login import Preparer
+from fairlead.model.params import ExecParams
+from fairlead.model.process import Spawner
+from fairlead.model.requirement import Grant
+from fairlead.orchestrator import ToolOrchestrator
+from fairlead.sandbox.plan import Prepared, plan
+from fairlead.session.budget import MemoryBudget
+from fairlead.session.hub import EventHub
+from fairlead.session.store import SessionStore
+from fairlead.shells.detect import named, session_detected
+from fairlead.spawn.choose import local_spawner
+from fairlead.starting import LogLimits, SessionStarter
+from fairlead.tools.toolbox import Toolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an engine is made of."""
+
+    spawner: Spawner
+    toolbox: Toolbox
+
+
+def assemble(options: Options, spawner: Spawner | None = None) -> Parts:
+    """The parts of one engine. `spawner` replaces the one for this machine."""
+    spawner = spawner or local_spawner()
+    store = SessionStore(options.capacity)
+    hub = EventHub()
+    limits = LogLimits(
+        max_bytes=options.log_bytes,
+        budget=MemoryBudget(options.memory_bytes),
+        directory=options.log_directory,
+    )
+    starter = SessionStarter(spawner, store, hub, limits)
+    orchestrator = ToolOrchestrator(
+        approval=options.approval_policy,
+        sandbox=options.sandbox_policy,
+        reviewer=Nobody(),
+        preparer=_preparer(options, starter),
+        starter=starter,
+    )
+    toolbox = Toolbox(
+        orchestrator=orchestrator,
+        store=store,
+        hub=hub,
+        live=LiveShells(orchestrator),
+        cwd=options.cwd,
+        shell=named(options.shell) if options.shell else session_detected().shell,
+        allow_login=options.allow_login,
+    )
+    return Parts(spawner=spawner, toolbox=toolbox)
+
+
+def _preparer(options: Options, starter: SessionStarter) -> Preparer:
+    async def capture(params: ExecParams, grant: Grant, prepared: Prepared) -> bytes:
+        """A login shell's start-up runs under the same plan as the command that wanted it."""
+        env = plan(params, grant, options.sandbox_policy, prepared)
+        _, output = await starter.run_hidden(params, env)
+        return output
+
+    return Preparer(options.environment, os.environ, capture)

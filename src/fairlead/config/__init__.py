@@ -1,0 +1,1 @@
+"""Options: typed, documented, in one place."""

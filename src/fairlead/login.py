@@ -1,0 +1,168 @@
+"""Making a request's argv and environment final: the environment policy and the login snapshot.
+
+The start-up of a login shell can cost a hundred times what the command costs. It is paid once:
+a capture runs like any other command, under the same plan, and what it learned is used by every
+later login command until one of the start-up files changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.model.params import ExecParams, Shell, ShellKind
+from fairlead.model.requirement import Grant
+from fairlead.sandbox.plan import Prepared
+from fairlead.shells import environment
+from fairlead.shells.environment import Base, Environment, EnvironmentPolicy
+
+CAPTURE_TIMEOUT = 10.0
+
+# Whose change makes a snapshot stale. Files that these read are not followed.
+_STARTUP_FILES = {
+    ShellKind.BASH: (".bash_profile", ".bash_login", ".profile", ".bashrc"),
+    ShellKind.ZSH: (".zshenv", ".zprofile", ".zshrc", ".zlogin"),
+    ShellKind.SH: (".profile",),
+}
+_SYSTEM_FILES = (
+    "/etc/profile",
+    "/etc/profile.d",
+    "/etc/bash.bashrc",
+    "/etc/environment",
+    "/etc/zsh/zshenv",
+    "/etc/zsh/zprofile",
+)
+
+Capture = Callable[[ExecParams, Grant, Prepared], Awaitable[bytes]]
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """What a login shell left behind, ready to be used. Without a snapshot it can't be carried
+    over, and each login shell has to read its start-up files itself."""
+
+    stamp: Stamp
+    base: Base
+    snapshot: object | None
+    warnings: tuple[str, ...] = ()
+
+
+class Preparer:
+    """Prepares requests. Remembers one login per shell."""
+
+    def __init__(
+        self, policy: EnvironmentPolicy, inherited: Mapping[str, str], capture: Capture
+    ) -> None:
+        self._policy = policy
+        self._base = environment.base(inherited, policy)
+        self._capture = capture
+        self._logins: dict[Shell, Login] = {}
+        self._locks: dict[Shell, asyncio.Lock] = {}
+
+    @property
+    def base(self) -> Base:
+        return self._base
+
+    async def prepare(self, params: ExecParams, grant: Grant) -> Prepared:
+        """The argv and environment that will be spawned."""
+        login = await self._login(params, grant)
+        if login is None:
+            return _prepared(params.argv, self._environment(self._base, params))
+        found = self._environment(login.base, params)
+        if login.snapshot is None or params.script is None:
+            return _prepared(params.argv, found, login.warnings)
+        return _with_snapshot(params, login, found)
+
+    def prelude(self, shell: Shell) -> str:
+        """The functions, aliases and options of a login, for a shell that is already running."""
+        login = self._logins.get(shell)
+        return getattr(login.snapshot, "prelude", "") if login is not None else ""
+
+    def _environment(self, base: Base, params: ExecParams) -> Environment:
+        return environment.with_overrides(base, params.env)
+
+    async def _login(self, params: ExecParams, grant: Grant) -> Login | None:
+        if not params.login or params.shell is None:
+            return None
+        from fairlead.shells.snapshot import CAPTURED
+
+        shell = params.shell
+        if shell.kind not in CAPTURED:
+            return None
+        stamp = _stamp(shell, self._base.plain.get("HOME"))
+        async with self._locks.setdefault(shell, asyncio.Lock()):
+            known = self._logins.get(shell)
+            if known is None or known.stamp != stamp:
+                known = await self._take(params, grant, shell, stamp)
+                self._logins[shell] = known
+        return known
+
+    async def _take(self, params: ExecParams, grant: Grant, shell: Shell, stamp: Stamp) -> Login:
+        from fairlead.shells import snapshot
+
+        nonce = secrets.token_hex(16)
+        request = ExecParams(
+            call_id=params.call_id,
+            agent=params.agent,
+            tool="login-snapshot",
+            argv=snapshot.capture_argv(shell, nonce),
+            cwd=Path("/"),
+            timeout=CAPTURE_TIMEOUT,
+        )
+        prepared = Prepared(argv=request.argv, env=self._base.plain)
+        output = await self._capture(request, grant, prepared)
+        found = snapshot.parse(shell.kind, output, nonce)
+        if isinstance(found, snapshot.Unusable):
+            return Login(stamp=stamp, base=self._base, snapshot=None)
+        kept = snapshot.filtered(found, self._policy)
+        base = environment.after_login(self._base, kept.env)
+        return Login(stamp=stamp, base=base, snapshot=kept, warnings=_told(kept))
+
+
+def _with_snapshot(params: ExecParams, login: Login, found: Environment) -> Prepared:
+    from fairlead.shells.snapshot import Snapshot, apply
+
+    assert params.shell is not None and params.script is not None
+    assert isinstance(login.snapshot, Snapshot)
+    applied = apply(params.shell, login.snapshot, params.script)
+    return Prepared(
+        argv=applied.argv,
+        env={**found.variables, **applied.env},
+        attached=applied.attached,
+        warnings=(*found.warnings, *login.warnings),
+    )
+
+
+def _prepared(
+    argv: tuple[str, ...], found: Environment, warnings: tuple[str, ...] = ()
+) -> Prepared:
+    return Prepared(argv=argv, env=found.variables, warnings=(*found.warnings, *warnings))
+
+
+def _told(snapshot: object) -> tuple[str, ...]:
+    """What the profile exported and the policy keeps back, in one line."""
+    dropped = getattr(snapshot, "dropped", ())
+    if not dropped:
+        return ()
+    names = ", ".join(sorted(one.name for one in dropped))
+    return (f"exported by the login shell and not passed on: {names}",)
+
+
+def _stamp(shell: Shell, home: str | None) -> Stamp:
+    """What the start-up files look like now."""
+    names = [*_SYSTEM_FILES]
+    if home is not None:
+        names += [f"{home}/{name}" for name in _STARTUP_FILES.get(shell.kind, ())]
+    found = []
+    for name in names:
+        try:
+            state = os.stat(name)
+        except OSError:
+            continue
+        found.append((name, state.st_mtime_ns, state.st_size))
+    return tuple(found)

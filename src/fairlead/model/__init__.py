@@ -1,0 +1,1 @@
+"""Frozen values that travel from stage to stage. Imports nothing else of ours."""

@@ -1,0 +1,81 @@
+"""What was asked: one request, parsed and typed, before anybody judged it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+
+class Stdin(StrEnum):
+    """What a command without a terminal reads from. NULL, so that nothing hangs on a read."""
+
+    NULL = "null"
+    OPEN = "open"
+
+
+class SandboxPermissions(StrEnum):
+    """Whether this one call asks to run outside the sandbox."""
+
+    USE_DEFAULT = "use_default"
+    REQUIRE_ESCALATED = "require_escalated"
+
+
+class ShellKind(StrEnum):
+    """The shells whose argv we know how to derive."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    SH = "sh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+    CMD = "cmd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """A shell that exists on this machine."""
+
+    kind: ShellKind
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Rows and columns of a terminal."""
+
+    rows: int = 24
+    cols: int = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecParams:
+    """One request to run something: what the agent said, resolved but not judged."""
+
+    call_id: str
+    tool: str
+    argv: tuple[str, ...]
+    cwd: Path
+    agent: str = "default"
+    script: str | None = None  # the shell text, when argv was derived from one
+    shell: Shell | None = None
+    login: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)  # overrides that the call asked for
+    tty: bool = False
+    size: Size = Size()
+    plain_tty: bool = False  # no echo, no newline translation: for shells that we drive
+    stdin: Stdin = Stdin.NULL
+    timeout: float | None = None  # seconds the *process* may live
+    sandbox_permissions: SandboxPermissions = SandboxPermissions.USE_DEFAULT
+    justification: str | None = None
+    prefix_rule: tuple[str, ...] | None = None
+
+    @property
+    def shown(self) -> str:
+        """The command as a person would read it."""
+        if self.script is not None:
+            return self.script
+        from shlex import join
+
+        return join(self.argv)

@@ -1,0 +1,1 @@
+"""Patches as text: read, placed in memory, and written to disk all-or-nothing."""

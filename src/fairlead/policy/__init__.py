@@ -1,0 +1,1 @@
+"""What the rules say about a request. Pure: nothing is run, nothing is looked up."""

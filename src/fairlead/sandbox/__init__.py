@@ -1,0 +1,1 @@
+"""From a policy to a plan, pure, and the backends that render it."""

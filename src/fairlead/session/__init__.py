@@ -1,0 +1,1 @@
+"""Live sessions: their output, their watchers, waiting for them, and the store of all."""

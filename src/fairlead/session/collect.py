@@ -1,0 +1,54 @@
+"""What one call hands back of a session."""
+
+from __future__ import annotations
+
+import time
+
+from fairlead.model.output import ExecOutput
+from fairlead.session.session import Session
+
+QUIET = 0.05  # seconds without output before the kernel is asked whether it waits for input
+AGAIN = 0.25
+
+
+async def collect(session: Session, yield_time: float | None, began: float) -> ExecOutput:
+    """Wait for the end, at most `yield_time` seconds since `began`, and take the output that is
+    new. A session that waits for input will do nothing more until it gets some, so that ends the
+    wait as well."""
+    deadline = None if yield_time is None else began + yield_time
+    waiting = False
+    while not waiting and not await session.wait_done(_next_look(session, deadline)):
+        waiting = _waits_for_input(session)
+        if deadline is not None and time.monotonic() >= deadline:
+            break
+    return take(session, began, waiting=waiting)
+
+
+def _next_look(session: Session, deadline: float | None) -> float | None:
+    """Seconds until the next look at whether it waits for input: only once it has been quiet."""
+    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    if not session.takes_input:
+        return left
+    quiet = time.monotonic() - session.last_output
+    look = QUIET - quiet if quiet < QUIET else AGAIN
+    return look if left is None else min(left, look)
+
+
+def take(session: Session, began: float, *, waiting: bool = False) -> ExecOutput:
+    """The output that is new, and the ending if there is one."""
+    start = session.cursor
+    output = session.take_unread()
+    return ExecOutput(
+        session_id=session.id,
+        chunk_id=session.remember_chunk(start, session.cursor),
+        output=output,
+        wall_time=time.monotonic() - began,
+        ending=None if session.running else session.ending,
+        output_held_open=session.held_open,
+        waiting_for_input=waiting,
+        warnings=(session.log.problem,) if session.log.problem else (),
+    )
+
+
+def _waits_for_input(session: Session) -> bool:
+    return session.process is not None and session.process.waiting_for_input()

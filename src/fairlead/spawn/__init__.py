@@ -1,0 +1,1 @@
+"""The only place where an agent's command is forked and executed."""

@@ -1,0 +1,306 @@
+"""Starting a command on this machine, under its own guard.
+
+The guard is our launcher: it starts the command, stays as the ancestor that every orphan of it
+falls back to, tells us how it ended, and ends the whole tree when we ask for it or when its
+socket to us breaks, which also happens if we are killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from contextlib import ExitStack, suppress
+
+from fairlead.model.env import ExecEnv
+from fairlead.model.errors import BadRequest, Bug, SpawnFailed
+from fairlead.model.output import Ending
+from fairlead.model.params import Size
+from fairlead.model.process import OutputSink, Whom
+from fairlead.spawn import listening, plan, pty, reading, tree
+from fairlead.spawn.failure import explain
+from fairlead.spawn.reactor import Reactor
+from fairlead.spawn.start import Ends, Launched, launch, open_ends
+from fairlead.spawn.stdin import InputStream
+from fairlead.spawn.stream import OutputStream
+
+INSIST_FOR = 5.0  # seconds after SIGKILL; what is alive then can't be ended by us
+_REPORTS = 4096
+
+
+class LocalProcess:
+    """A command and its guard. Satisfies `SpawnedProcess`."""
+
+    def __init__(
+        self, env: ExecEnv, launched: Launched, ends: Ends, sink: OutputSink, spawner: LocalSpawner
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._argv = env.argv
+        self._tty = env.tty
+        self._sink = sink
+        self._spawner = spawner
+        self._guard = launched.guard
+        self._control = launched.control
+        self._reports = bytearray()
+        self._pid = 0
+        self._status: int | None = None
+        self._others_alive = False
+        self._started: asyncio.Future[None] = loop.create_future()
+        self._ended: asyncio.Future[Ending] = loop.create_future()
+        self._gone = asyncio.Event()
+        self._guard_identity = (0, 0)
+        self._input_file = ends.input_identity
+        self._stdin = InputStream(ends.stdin) if ends.stdin >= 0 else None
+        self._output = OutputStream(ends.output, sink, spawner.reactor)
+        spawner.reactor.add(self._control.fileno(), self._on_control)
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    @property
+    def guard(self) -> int:
+        return self._guard
+
+    async def started(self) -> None:
+        """Returns when the command runs; raises `SpawnFailed` if nothing ran."""
+        await self._started
+
+    async def wait(self) -> Ending:
+        return await asyncio.shield(self._ended)
+
+    def write(self, data: bytes) -> None:
+        if self._stdin is None:
+            raise BadRequest(
+                "stdin is closed for this session; start it with tty=true or stdin=open to write"
+            )
+        self._stdin.write(data)
+
+    def close_stdin(self) -> None:
+        if self._stdin is None or self._stdin.closed:
+            return
+        if self._tty:
+            self._stdin.write(pty.end_of_file(self._stdin.fd))
+        else:
+            self._stdin.end()
+
+    def resize(self, size: Size) -> None:
+        if not self._tty:
+            raise BadRequest("the session has no terminal to resize; start it with tty=true")
+        if not self._output.ended:
+            pty.resize(self._output.fd, size)
+
+    def signal(self, signum: int, whom: Whom = Whom.GROUP) -> None:
+        if whom is Whom.TREE:
+            self._tell(plan.signal_tree(signum))
+            return
+        group = self._foreground_group()
+        if group is None and self._status is None:
+            group = self._pid
+        if group is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signum)
+
+    async def end_tree(self, grace: float) -> tuple[int, ...]:
+        if self._gone.is_set():
+            return ()
+        if self._tty:  # an interactive shell ignores SIGTERM; a terminal that closes says SIGHUP
+            self.signal(signal.SIGHUP, Whom.TREE)
+        self.signal(signal.SIGTERM, Whom.TREE)
+        self.signal(signal.SIGCONT, Whom.TREE)  # a stopped process acts on nothing else
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._gone.wait()
+                return ()
+        self._tell(plan.kill_tree())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INSIST_FOR):
+                await self._gone.wait()
+        return () if self._gone.is_set() else tuple(tree.descendants(self._guard))
+
+    def kill_now(self) -> None:
+        """End everything at once, without waiting: the guard does it when we let go."""
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
+
+    def awaited(self, yes: bool) -> None:
+        self._output.awaited(yes)
+
+    def descendants(self) -> list[int]:
+        """Every process that this command started and that still lives, itself included."""
+        return tree.descendants(self._guard) if not self._gone.is_set() else []
+
+    def foreground_program(self) -> str | None:
+        if self._status is not None:
+            return None
+        return tree.name(self._foreground_group() or self._pid)
+
+    def _foreground_group(self) -> int | None:
+        if not self._tty or self._output.ended:
+            return None
+        return pty.foreground_group(self._output.fd)
+
+    def listens_on(self, port: int) -> bool:
+        return listening.any_listens(self.descendants(), port)
+
+    def waiting_for_input(self) -> bool:
+        if self._input_file is None or self._status is not None:
+            return False
+        members = self.descendants()
+        if self._tty:
+            group = self._foreground_group()
+            members = tree.in_group(group, members) if group else []
+        editor = self._tty and not self._output.ended and not pty.is_line_mode(self._output.fd)
+        return reading.blocked_in_read(members, self._input_file, line_editor=editor)
+
+    def release(self) -> None:
+        """Close the command's streams, whoever still holds the other ends."""
+        self._output.close()
+        if self._stdin is not None:
+            self._stdin.close()
+
+    def _tell(self, command: bytes) -> None:
+        with suppress(OSError):  # the guard is gone, and so is everything that it guarded
+            self._control.send(command, socket.MSG_NOSIGNAL)
+
+    def _on_control(self, _: memoryview) -> None:
+        try:
+            data = self._control.recv(_REPORTS)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._reports += data
+        for report in plan.parse_reports(self._reports):
+            self._on_report(report)
+        if not data and not self._gone.is_set():
+            self._guard_left()
+
+    def _on_report(self, report: plan.Report) -> None:
+        match report:
+            case plan.Started():
+                self._pid = report.pid
+                self._started.set_result(None)
+            case plan.Failed():
+                self._started.set_exception(explain(report, self._argv[0]))
+            case plan.Exited():
+                self._status = report.status
+                self._others_alive = report.others_alive
+                self._output.settle(self._settled)
+            case plan.Gone():
+                self._tree_gone()
+                self._let_go()
+
+    def _settled(self, held_open: bool) -> None:
+        ending = _ending(self._status or 0, self._others_alive and not self._gone.is_set())
+        if self._stdin is not None and not self._tty:
+            self._stdin.close()
+        if not self._ended.done():
+            self._ended.set_result(ending)
+            self._sink.exited(ending, held_open)
+        if self._gone.is_set():
+            self._sink.tree_gone()
+
+    def _tree_gone(self) -> None:
+        if self._gone.is_set():
+            return
+        self._gone.set()
+        if self._ended.done():
+            self._sink.tree_gone()
+
+    def _let_go(self) -> None:
+        self._spawner.reactor.remove(self._control.fileno())
+        self._control.close()
+        self._spawner.reap(self)
+
+    def _guard_left(self) -> None:
+        """The socket broke before GONE: nothing was started, or somebody killed the guard."""
+        self._let_go()
+        if not self._started.done():
+            self._started.set_exception(Bug("the launcher ended without a word"))
+        if self._status is None and self._pid:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+            self._status = signal.SIGKILL
+            self._output.settle(self._settled)
+        self._tree_gone()
+
+
+class LocalSpawner:
+    """Starts commands on this machine and answers for every one of them. Satisfies `Spawner`."""
+
+    def __init__(self, launcher: str) -> None:
+        self._launcher = launcher
+        self._reactor: Reactor | None = None
+        self._processes: set[LocalProcess] = set()
+        self._unreaped: set[int] = set()
+
+    @property
+    def reactor(self) -> Reactor:
+        if self._reactor is None:
+            self._reactor = Reactor(asyncio.get_running_loop())
+        return self._reactor
+
+    async def spawn(self, env: ExecEnv, sink: OutputSink) -> LocalProcess:
+        process = self._start(env, sink)
+        self._processes.add(process)
+        try:
+            await process.started()
+        except asyncio.CancelledError:
+            process.kill_now()
+            raise
+        except SpawnFailed:
+            process.release()
+            raise
+        return process
+
+    async def close(self) -> None:
+        """End every tree and wait for it."""
+        living = list(self._processes)
+        for process in living:
+            process._tell(plan.kill_tree())
+        async with asyncio.TaskGroup() as group:
+            for process in living:
+                group.create_task(process.end_tree(0.0))
+        for process in living:
+            process.release()
+        await self._reap_all()
+        if self._reactor is not None:
+            self._reactor.close()
+            self._reactor = None
+
+    def reap(self, process: LocalProcess) -> None:
+        """The guard said its last word; collect it as soon as the kernel lets us."""
+        self._processes.discard(process)
+        self._unreaped.add(process.guard)
+        self._reap_some()
+
+    def _start(self, env: ExecEnv, sink: OutputSink) -> LocalProcess:
+        with ExitStack() as on_failure, ExitStack() as always:
+            ends = open_ends(env, on_failure, always)
+            launched = launch(self._launcher, env, ends, on_failure)
+            process = LocalProcess(env, launched, ends, sink, self)
+            on_failure.pop_all()
+            return process
+
+    def _reap_some(self) -> None:
+        for pid in list(self._unreaped):
+            with suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    continue
+            self._unreaped.discard(pid)
+        if self._unreaped:  # its socket closes a moment before it can be collected
+            asyncio.get_running_loop().call_later(0.002, self._reap_some)
+
+    async def _reap_all(self) -> None:
+        while self._unreaped:
+            self._reap_some()
+            await asyncio.sleep(0.001)
+
+
+def _ending(status: int, others_alive: bool) -> Ending:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return Ending(code=128 + number, signal=number, descendants_alive=others_alive)
+    return Ending(code=os.WEXITSTATUS(status), descendants_alive=others_alive)

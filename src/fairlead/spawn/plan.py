@@ -1,0 +1,390 @@
+"""The launcher's language: plans to it, reports from it, commands to its guard. Pure.
+
+`native/plan.h` and `native/report.h` are the other end. A plan is `FLP1`, its whole length, then
+steps: number, payload length, payload, zeros up to a multiple of four. Everything little endian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any
+
+from fairlead.model.errors import BadRequest, Bug
+
+MAX_PLAN_BYTES = 8 * 1024 * 1024
+MAX_DESCRIPTORS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The launcher stays as the command's parent and keeper; later steps run in its child."""
+
+    own_session: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessGroup:
+    """A process group of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Exactly these descriptors, as (the launcher's number, the command's number)."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllingTty:
+    """This descriptor, numbered as the command sees it, becomes the controlling terminal."""
+
+    fd: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParentDeathSignal:
+    """A signal when the parent dies: process `parent`, or the guard if that is 0."""
+
+    signal: int
+    parent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One resource limit."""
+
+    resource: int
+    soft: int
+    hard: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetSignals:
+    """Every signal does what it does by default, and none is blocked."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingDirectory:
+    """The working directory, by path."""
+
+    path: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingDirectoryFd:
+    """The working directory, by the launcher's descriptor."""
+
+    fd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Umask:
+    """The file mode creation mask."""
+
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Argv:
+    """The arguments, the program's name first."""
+
+    items: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment, as NAME=value."""
+
+    items: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exec:
+    """Become this program: a path, or a name to be found on the environment's PATH."""
+
+    path: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ExecFd:
+    """Become the program behind the launcher's descriptor. Not for scripts: it is closed then."""
+
+    fd: int
+
+
+Step = (
+    Guard
+    | Session
+    | ProcessGroup
+    | Descriptors
+    | ControllingTty
+    | ParentDeathSignal
+    | Limit
+    | ResetSignals
+    | WorkingDirectory
+    | WorkingDirectoryFd
+    | Umask
+    | Argv
+    | Environment
+    | Exec
+    | ExecFd
+)
+
+STEP_NAMES: dict[int, str] = {
+    0: "plan",
+    1: "guard",
+    2: "session",
+    3: "process group",
+    4: "descriptors",
+    5: "controlling terminal",
+    6: "parent death signal",
+    7: "resource limit",
+    8: "signals",
+    9: "working directory",
+    10: "working directory",
+    11: "umask",
+    12: "arguments",
+    13: "environment",
+    14: "executable",
+    15: "executable",
+}
+EXEC_OPS = frozenset({14, 15})
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Nothing ran: step number `step`, which is an `op`, met this errno."""
+
+    step: int
+    op: int
+    errno: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The command runs."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The command ended with this wait status; others of its tree may live on."""
+
+    status: int
+    others_alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """No descendant is left, and neither is the guard."""
+
+
+Report = Failed | Started | Exited | Gone
+
+_U32 = Struct("<I")
+_HEADER = Struct("<4sI")
+_STEP = Struct("<II")
+_STEP_WORD = Struct("<III")
+_PAIR = Struct("<II")
+_LIMIT = Struct("<IIQQ")
+_REPORT = Struct("<Iiii")
+_COMMAND = Struct("<Ii")
+_MAGIC = b"FLP1"
+_PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
+
+_KILL_TREE = _COMMAND.pack(2, 0)
+
+
+def encode(steps: Sequence[Step]) -> bytes:
+    """A plan as the launcher reads it. Raises `BadRequest` for values that no process can have."""
+    parts = [b""]
+    for step in steps:
+        parts += _ENCODERS[type(step)](step)
+    length = _HEADER.size + sum(map(len, parts))
+    if length > MAX_PLAN_BYTES:
+        raise BadRequest(f"arguments and environment are too long: {length} bytes")
+    parts[0] = _HEADER.pack(_MAGIC, length)
+    return b"".join(parts)
+
+
+def decode(plan: bytes) -> tuple[Step, ...]:
+    """The steps of a plan that `encode` made. Raises `ValueError` for anything else."""
+    if len(plan) < _HEADER.size or _HEADER.unpack_from(plan) != (_MAGIC, len(plan)):
+        raise ValueError("not a plan")
+    return tuple(_decode_step(op, payload) for op, payload in _split(plan))
+
+
+def parse_reports(buffer: bytearray) -> list[Report]:
+    """The reports that have arrived whole. They are taken off the buffer."""
+    size = len(buffer) - len(buffer) % _REPORT.size
+    reports = [_parse_report(*fields) for fields in _REPORT.iter_unpack(buffer[:size])]
+    del buffer[:size]
+    return reports
+
+
+def kill_tree() -> bytes:
+    """The command to kill every descendant until none is left."""
+    return _KILL_TREE
+
+
+def signal_tree(signum: int) -> bytes:
+    """The command to send a signal to every descendant."""
+    return _COMMAND.pack(1, signum)
+
+
+def _strings(op: int, what: str, items: Sequence[bytes]) -> tuple[bytes, bytes, bytes]:
+    payload = b"\0".join(items) + b"\0" if items else b""
+    if payload.count(0) != len(items):
+        guilty = next(number for number, item in enumerate(items) if 0 in item)
+        raise BadRequest(f"{what} {_described(items[guilty], guilty)} contains a NUL byte")
+    size = len(payload)
+    return _STEP.pack(op, size), payload, _PADDING[size % 4]
+
+
+def _described(item: bytes, number: int) -> str:
+    """An environment variable by its name, for its value may be a secret; the rest by number."""
+    name, equals, _ = item.partition(b"=")
+    return name.decode(errors="replace") if equals and 0 not in name else str(number)
+
+
+def _path(op: int, path: bytes) -> tuple[bytes, bytes, bytes]:
+    if 0 in path:
+        raise BadRequest(f"{STEP_NAMES[op]}: {path!r} contains a NUL byte")
+    size = len(path) + 1
+    return _STEP.pack(op, size), path + b"\0", _PADDING[size % 4]
+
+
+def _descriptors(step: Descriptors) -> tuple[bytes, ...]:
+    if len(step.pairs) > MAX_DESCRIPTORS:
+        raise BadRequest(f"descriptors: at most {MAX_DESCRIPTORS}, not {len(step.pairs)}")
+    return _STEP.pack(4, 8 * len(step.pairs)), *(_PAIR.pack(*pair) for pair in step.pairs)
+
+
+def _argv(step: Argv) -> tuple[bytes, bytes, bytes]:
+    if not step.items:
+        raise BadRequest("arguments: empty; the program's name comes first")
+    return _strings(12, "argument", step.items)
+
+
+_BARE = {op: (_STEP.pack(op, 0),) for op in (2, 3, 8)}
+_ENCODERS: dict[type, Callable[[Any], tuple[bytes, ...]]] = {
+    Guard: lambda step: (_STEP_WORD.pack(1, 4, step.own_session),),
+    Session: lambda _: _BARE[2],
+    ProcessGroup: lambda _: _BARE[3],
+    Descriptors: _descriptors,
+    ControllingTty: lambda step: (_STEP_WORD.pack(5, 4, step.fd),),
+    ParentDeathSignal: lambda step: (_STEP.pack(6, 8), _PAIR.pack(step.signal, step.parent)),
+    Limit: lambda step: (
+        _STEP.pack(7, 24),
+        _LIMIT.pack(step.resource, 0, _unsigned(step.soft), _unsigned(step.hard)),
+    ),
+    ResetSignals: lambda _: _BARE[8],
+    WorkingDirectory: lambda step: _path(9, step.path),
+    WorkingDirectoryFd: lambda step: (_STEP_WORD.pack(10, 4, step.fd),),
+    Umask: lambda step: (_STEP_WORD.pack(11, 4, step.mode),),
+    Argv: _argv,
+    Environment: lambda step: _strings(13, "environment:", step.items),
+    Exec: lambda step: _path(14, step.path),
+    ExecFd: lambda step: (_STEP_WORD.pack(15, 4, step.fd),),
+}
+
+
+def _unsigned(limit: int) -> int:
+    """`resource.RLIM_INFINITY` is -1; to the kernel it is the largest number."""
+    return limit & 0xFFFF_FFFF_FFFF_FFFF
+
+
+def _limit(resource: int, soft: int, hard: int) -> Limit:
+    infinity = 0xFFFF_FFFF_FFFF_FFFF
+    return Limit(resource, -1 if soft == infinity else soft, -1 if hard == infinity else hard)
+
+
+def _split(plan: bytes) -> Iterator[tuple[int, bytes]]:
+    at = _HEADER.size
+    while at < len(plan):
+        if at + _STEP.size > len(plan):
+            raise ValueError("a step reaches out of the plan")
+        op, size = _STEP.unpack_from(plan, at)
+        begin = at + _STEP.size
+        at = begin + size + len(_PADDING[size % 4])
+        if at > len(plan) or any(plan[begin + size : at]):
+            raise ValueError("a step reaches out of the plan")
+        yield op, plan[begin : begin + size]
+
+
+def _decode_step(op: int, payload: bytes) -> Step:
+    decoder = _DECODERS.get(op)
+    if decoder is None:
+        raise ValueError(f"no such step: {op}")
+    try:
+        return decoder(payload)
+    except Exception as error:
+        raise ValueError(f"{STEP_NAMES[op]}: malformed: {error}") from error
+
+
+def _word(payload: bytes) -> int:
+    number: int = _U32.unpack(payload)[0]
+    return number
+
+
+def _bare(step: Step, payload: bytes) -> Step:
+    if payload:
+        raise ValueError("has a payload")
+    return step
+
+
+def _strings_of(payload: bytes) -> tuple[bytes, ...]:
+    *items, end = payload.split(b"\0")
+    if end:
+        raise ValueError("unterminated")
+    return tuple(items)
+
+
+def _path_of(payload: bytes) -> bytes:
+    (path,) = _strings_of(payload)
+    return path
+
+
+def _limit_of(payload: bytes) -> Limit:
+    resource, _, soft, hard = _LIMIT.unpack(payload)
+    return _limit(resource, soft, hard)
+
+
+_DECODERS: dict[int, Callable[[bytes], Step]] = {
+    1: lambda payload: Guard(bool(_word(payload))),
+    2: lambda payload: _bare(Session(), payload),
+    3: lambda payload: _bare(ProcessGroup(), payload),
+    4: lambda payload: Descriptors(tuple(_PAIR.iter_unpack(payload))),
+    5: lambda payload: ControllingTty(_word(payload)),
+    6: lambda payload: ParentDeathSignal(*_PAIR.unpack(payload)),
+    7: _limit_of,
+    8: lambda payload: _bare(ResetSignals(), payload),
+    9: lambda payload: WorkingDirectory(_path_of(payload)),
+    10: lambda payload: WorkingDirectoryFd(_word(payload)),
+    11: lambda payload: Umask(_word(payload)),
+    12: lambda payload: Argv(_strings_of(payload)),
+    13: lambda payload: Environment(_strings_of(payload)),
+    14: lambda payload: Exec(_path_of(payload)),
+    15: lambda payload: ExecFd(_word(payload)),
+}
+
+
+def _parse_report(kind: int, a: int, b: int, c: int) -> Report:
+    match kind:
+        case 1:
+            return Failed(a, b, c)
+        case 2:
+            return Started(a)
+        case 3:
+            return Exited(a, bool(b))
+        case 4:
+            return Gone()
+    raise Bug(f"the launcher sent a report of unknown kind {kind}")

@@ -1,0 +1,56 @@
+"""Pseudo-terminals: opening, sizing, and asking who is in the foreground."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+from contextlib import suppress
+
+from fairlead.model.params import Size
+
+_IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
+
+
+def open_pty(size: Size, *, plain: bool) -> tuple[int, int]:
+    """(master, slave). `plain` turns echo and newline translation off: for shells we drive."""
+    master, slave = os.openpty()
+    resize(master, size)
+    if plain:
+        _make_plain(slave)
+    return master, slave
+
+
+def resize(master: int, size: Size) -> None:
+    """The kernel tells the foreground group with SIGWINCH."""
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.cols, 0, 0))
+
+
+def foreground_group(master: int) -> int | None:
+    """The process group that owns the terminal now."""
+    with suppress(OSError):
+        group = os.tcgetpgrp(master)
+        if group > 0:
+            return group
+    return None
+
+
+def end_of_file(master: int) -> bytes:
+    """What the user would type to end the input, as the program set it."""
+    character = termios.tcgetattr(master)[_CC][termios.VEOF]
+    return character if isinstance(character, bytes) else bytes([character])
+
+
+def is_line_mode(master: int) -> bool:
+    """True while the kernel assembles lines; a line editor or a screen program turns it off."""
+    with suppress(termios.error):
+        return bool(termios.tcgetattr(master)[_LFLAG] & termios.ICANON)
+    return True
+
+
+def _make_plain(slave: int) -> None:
+    modes = termios.tcgetattr(slave)
+    modes[_OFLAG] &= ~termios.ONLCR
+    modes[_LFLAG] &= ~termios.ECHO
+    termios.tcsetattr(slave, termios.TCSANOW, modes)

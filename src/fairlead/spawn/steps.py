@@ -1,0 +1,62 @@
+"""From an `ExecEnv` to the launcher's steps. Pure: descriptors are numbers, nothing is opened."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead.model.env import ExecEnv
+from fairlead.spawn import plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """The descriptors that a command is born with, as its parent holds them."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    directory: int
+    attached: tuple[tuple[int, int], ...] = ()  # (ours, the command's)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        return ((self.stdin, 0), (self.stdout, 1), (self.stderr, 2), *self.attached)
+
+
+def session_steps(env: ExecEnv, wiring: Wiring) -> Sequence[plan.Step]:
+    """For a command that we own: its own guard, session and process group, dead when we die."""
+    head: list[plan.Step] = [
+        plan.Guard(own_session=True),
+        plan.Session(),
+        plan.ParentDeathSignal(signal.SIGKILL),
+        plan.Descriptors(wiring.pairs),
+    ]
+    if env.tty:
+        head.append(plan.ControllingTty(0))
+    return [*head, *_command_steps(env, wiring)]
+
+
+def foreground_steps(env: ExecEnv, wiring: Wiring) -> Sequence[plan.Step]:
+    """For a command in the caller's own terminal: it stays in the caller's session and group."""
+    return [
+        plan.Guard(own_session=False),
+        plan.ParentDeathSignal(signal.SIGKILL),
+        plan.Descriptors(wiring.pairs),
+        *_command_steps(env, wiring),
+    ]
+
+
+def _command_steps(env: ExecEnv, wiring: Wiring) -> list[plan.Step]:
+    return [
+        *(plan.Limit(one.resource, one.soft, one.hard) for one in env.limits),
+        plan.ResetSignals(),
+        plan.WorkingDirectoryFd(wiring.directory),
+        plan.Argv(tuple(map(os.fsencode, env.argv))),
+        plan.Environment(
+            tuple(os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.env.items())
+        ),
+        plan.Exec(os.fsencode(env.executable or env.argv[0])),
+    ]

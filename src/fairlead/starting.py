@@ -1,0 +1,95 @@
+"""From a plan to a session: room is made, an id is given, the process starts, events begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.model.env import ExecEnv
+from fairlead.model.errors import Bug
+from fairlead.model.output import Ending
+from fairlead.model.params import ExecParams
+from fairlead.model.process import Spawner
+from fairlead.session.budget import MemoryBudget
+from fairlead.session.hub import EventHub
+from fairlead.session.log import OutputLog
+from fairlead.session.session import Session
+from fairlead.session.store import SessionStore
+
+_HIDDEN_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLimits:
+    """How much of a session's output is kept, and where."""
+
+    max_bytes: int
+    budget: MemoryBudget
+    directory: Path | None = None
+
+
+class SessionStarter:
+    """Starts sessions. Whoever gets one owns its end."""
+
+    def __init__(
+        self, spawner: Spawner, store: SessionStore, hub: EventHub, limits: LogLimits
+    ) -> None:
+        self._spawner = spawner
+        self._store = store
+        self._hub = hub
+        self._limits = limits
+
+    async def start(self, params: ExecParams, env: ExecEnv) -> tuple[Session, tuple[str, ...]]:
+        """A running session and what the agent has to be told about it."""
+        warnings = list(env.warnings)
+        if (evicted := await self._make_room(params.agent)) is not None:
+            warnings.append(evicted)
+        session = Session(self._store.reserve_id(), params, self._log(self._limits.max_bytes))
+        try:
+            await self._spawn(session, env)
+        except BaseException:
+            self._store.release_id(session.id)
+            session.forget()
+            raise
+        self._store.add(session)
+        if (crowded := self._store.crowded(params.agent)) is not None:
+            warnings.append(crowded)
+        return session, tuple(warnings)
+
+    async def restart(self, session: Session, params: ExecParams, env: ExecEnv) -> None:
+        """Another process for a session whose own has ended."""
+        session.revive(params)
+        await self._spawn(session, env)
+
+    async def run_hidden(self, params: ExecParams, env: ExecEnv) -> tuple[Ending, bytes]:
+        """Run something of our own to its end. It has no place in the store and no events."""
+        session = Session(0, params, self._log(_HIDDEN_BYTES))
+        try:
+            session.attach(await self._spawner.spawn(env, session))
+            await session.wait_done(None)
+            await session.end(by="it had done its work")
+            if session.ending is None:
+                raise Bug("a process ended without an ending")
+            return session.ending, session.log.range_bytes(0, session.log.size)
+        finally:
+            await session.end(by="the call was cancelled")
+            session.forget()
+
+    async def _spawn(self, session: Session, env: ExecEnv) -> None:
+        process = await self._spawner.spawn(env, session)
+        session.attach(process)
+        self._hub.announce(session, process.pid)
+
+    def _log(self, max_bytes: int) -> OutputLog:
+        limits = self._limits
+        return OutputLog(max_bytes=max_bytes, budget=limits.budget, directory=limits.directory)
+
+    async def _make_room(self, agent: str) -> str | None:
+        """Evict one session if the agent has as many as it may have."""
+        session = self._store.candidate(agent)
+        if session is None:
+            return None
+        was = "was running and has been ended" if session.running else "had ended"
+        await session.end(by="eviction: too many sessions, and this was the least recently used")
+        self._store.retire(session)
+        return f"session {session.id} was evicted to make room; it {was}: {session.params.shown}"

@@ -1,0 +1,86 @@
+"""`apply_patch`: a patch as JSON argument or as raw text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.tools.fields import Arguments, Field
+from fairlead.tools.kinds import text
+from fairlead.tools.model import Annotations
+from fairlead.tools.structured import outcome_schema
+from pathlib import Path
+
+from fairlead.model.output import Status
+from fairlead.model.params import ExecParams
+from fairlead.tools.answer import facts, refusal
+from fairlead.tools.model import ToolOutput
+from fairlead.tools.patching import apply
+from fairlead.tools.toolbox import Call
+
+NAME = "apply_patch"
+TITLE = "Edit files"
+DESCRIPTION = (
+    "Adds, deletes, changes and moves files, all of them or none. The patch stands between "
+    "`*** Begin Patch` and `*** End Patch` and has sections `*** Add File: PATH` (lines with +), "
+    "`*** Delete File: PATH`, and `*** Update File: PATH` (optionally `*** Move to: PATH`; hunks "
+    "begin with `@@`, optionally naming a line above them, and have lines with space, - or +; "
+    "`*** End of File` anchors a hunk at the end)."
+)
+ANNOTATIONS = Annotations(read_only=False, destructive=True, idempotent=False, open_world=False)
+OUTPUT_SCHEMA = outcome_schema(
+    files={
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "change": {"type": "string", "enum": ["A", "M", "D"]},
+            },
+            "required": ["path", "change"],
+        },
+    }
+)
+
+FIRST_LINE = "*** Begin Patch"
+
+ARGUMENTS = Arguments(
+    NAME,
+    Field("input", text(filled=True), "The whole patch.", required=True, aliases=("patch",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Args:
+    """A checked call of `apply_patch`: its text, not yet read as a patch."""
+
+    input: str
+
+
+def parse(untrusted: object) -> Args:
+    """The checked call, from arguments or from the patch itself. Raises `BadRequest`."""
+    if isinstance(untrusted, str) and untrusted.lstrip().startswith(FIRST_LINE):
+        return parse_custom(untrusted)
+    return Args(**ARGUMENTS.parse(untrusted))
+
+
+def parse_custom(untrusted_text: str) -> Args:
+    """The checked call, from a free-form payload that is nothing but the patch."""
+    return Args(**ARGUMENTS.parse({"input": untrusted_text}))
+
+
+async def run(args: Args, call: Call) -> ToolOutput:
+    """Apply the patch, whole or not at all."""
+    params = ExecParams(
+        call_id=call.call_id,
+        agent=call.agent,
+        tool=NAME,
+        argv=(NAME, args.input),
+        cwd=Path(call.box.cwd),
+    )
+    applied = await apply(call, params, args.input, params.cwd)
+    if applied.error is not None:
+        return refusal(Status.FAILED, applied.text, "bad_request")
+    changed = [{"path": path, "change": change} for change, path in applied.files]
+    return facts(
+        applied.text, {"status": str(Status.COMPLETED), "output": applied.text, "files": changed}
+    )

@@ -1,0 +1,62 @@
+"""Applying a patch, as a tool of its own or where a command turned out to be one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.model.errors import BadRequest, ExecError
+from fairlead.model.output import Ending, ExecOutput, StreamOutput
+from fairlead.model.params import ExecParams
+from fairlead.tools.toolbox import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a patch changed, or why it changed nothing."""
+
+    text: str
+    files: tuple[tuple[str, str], ...] = ()  # (A, M or D, path)
+    error: ExecError | None = None
+
+
+async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> Applied:
+    """Read, verify, get the grant, commit. Nothing is changed unless everything can be."""
+    from fairlead.patch.commit import commit, verify
+    from fairlead.patch.grammar import parse
+
+    try:
+        patch = parse(body)
+        verified = await asyncio.to_thread(verify, patch, directory, None)
+        await call.box.orchestrator.permit(params)
+        summary = await asyncio.to_thread(commit, verified)
+    except BadRequest as error:
+        return Applied(str(error), error=error)
+    return Applied(summary.text, tuple(summary.changes))
+
+
+def intercepted(argv: Sequence[str]) -> tuple[str, str | None] | None:
+    """(patch, directory) if a command is nothing but a call of apply_patch."""
+    from fairlead.patch.intercept import find
+
+    found = find(argv)
+    return None if found is None else (found.body, found.workdir)
+
+
+async def instead_of_running(call: Call, params: ExecParams) -> ExecOutput | None:
+    """If the command is a patch, apply it and answer as the command would have."""
+    found = intercepted(params.argv)
+    if found is None:
+        return None
+    body, workdir = found
+    directory = params.cwd / Path(workdir) if workdir else params.cwd
+    applied = await apply(call, params, body, directory)
+    return ExecOutput(
+        session_id=0,
+        chunk_id="",
+        output=StreamOutput(head=applied.text.encode("utf-8", "surrogateescape")),
+        wall_time=0.0,
+        ending=Ending(code=0 if applied.error is None else 1),
+    )
