@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks import floors, report, rotation, table
 from benchmarks.cases import CASES
+from benchmarks.link import adopt_orphans
 from benchmarks.model import Bench, Case, Row
 from benchmarks.rivals import codex_binary, versions
 from benchmarks.setup_peers import default_place
@@ -39,11 +40,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def environment(peers: Path) -> dict[str, str]:
-    """For every worker: this package importable, a plain terminal, nothing left in the tree."""
+    """For every worker: this package importable, a plain terminal, imports as users have them."""
     paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     codex = codex_binary(peers)
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **os.environ,
+        **kept,
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "TERM": "dumb",
         **({"BENCH_CODEX": codex} if codex else {}),
@@ -102,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     whole = QUICK_SECONDS if options.quick else FULL_SECONDS
     seconds = options.seconds or whole * len(chosen) / len(CASES)
     started = time.monotonic()
+    adopt_orphans()
     print(" · ".join(f"{key} {value}" for key, value in machine().items()))
     print("peers: " + (" · ".join(versions(default_place())) or "none installed"))
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as scratch:

@@ -48,7 +48,8 @@ class Pace:
     """How a case is repeated: batches in turn, until `rounds` or its share of the time is used."""
 
     batch: int
-    warm: int = 1
+    warm: int = 1  # unmeasured runs before each batch
+    first_warm: int = 1  # at least so many before the first: compiled modules, warm files
     rounds: int = 1000
     share: float = 1.0  # of the time of a run, relative to the other cases
     patience: float = 30.0  # for one batch, in seconds

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchmarks.link import Worker, WorkerGone
+from benchmarks.link import Worker, WorkerGone, reap_orphans
 from benchmarks.model import Contender, Outcome, Pace
 
 START_PATIENCE = 25.0
@@ -37,6 +37,7 @@ def run(
                     del present[contender.name]
             if not present or time.monotonic() > deadline:
                 break
+    reap_orphans()
     return outcomes
 
 
@@ -92,6 +93,8 @@ def _one_batch(
 ) -> bool:
     """False: this one drops out, and its row says why."""
     warm = pace.warm if contender.warm is None else contender.warm
+    if turn == 0:
+        warm = max(warm, pace.first_warm)
     started = time.monotonic()
     try:
         with _floods(contender.gate) as through:

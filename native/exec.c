@@ -6,13 +6,13 @@ enum { LONGEST_PATH = 4096, LONGEST_NAME = 255 };
 
 static const char standard_path[] = "/usr/local/bin:/usr/bin:/bin";
 
-static char *no_strings[] = {0};
+static char *const no_strings[] = {0};
 
-static char **environment(const struct launch *launch) {
+static char *const *environment(const struct launch *launch) {
     return launch->env ? launch->env : no_strings;
 }
 
-static const char *search_path(char **env) {
+static const char *search_path(char *const *env) {
     for (; *env; env++) {
         const char *entry = *env, *name = "PATH=";
         while (*name && *entry == *name)
@@ -33,7 +33,7 @@ static bool search_goes_on(int error) {
  * shell says so. */
 static int search_and_exec(const struct launch *launch, const char *name) {
     char path[LONGEST_PATH + LONGEST_NAME + 2];
-    char **env = environment(launch);
+    char *const *env = environment(launch);
     size_t name_length = text_length(name);
     int answer = ERR_NOENT;
     if (name_length == 0)

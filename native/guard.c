@@ -11,6 +11,8 @@ enum {
     LONGEST_PAUSE_MS = 50,
     FIRST_STUCK_PAUSE_MS = 50, /* when what is left is not ours to kill */
     LONGEST_STUCK_PAUSE_MS = 200,
+    PAGE_SIZE = 4096,
+    WORTH_UNMAPPING = 64 * 1024, /* for less the call costs more than it gives back */
 };
 
 struct guard {
@@ -131,15 +133,17 @@ static _Noreturn void keep_watch(struct guard *guard) {
         others_alive = reap(guard);
         tell_endings(guard, others_alive);
     } while (others_alive);
-    /* On a busy processor the news would otherwise wait until our memory is torn down. */
-    sys_yield();
     sys_exit(0);
 }
 
 /* Lets go of everything that belongs to the command: pipes must reach their end without us, and
  * its directory must be removable. */
-static void settle_down(int control) {
-    close_all_but(control);
+static void settle_down(const struct launch *launch) {
+    if (launch->plan.length >= WORTH_UNMAPPING) {
+        uintptr_t begin = ((uintptr_t)launch->plan.data + PAGE_SIZE - 1) & -(uintptr_t)PAGE_SIZE;
+        sys_unmap((void *)begin, (uintptr_t)launch->pointers - begin);
+    }
+    close_all_but(launch->control);
     sys_chdir("/");
     sys_prctl(PR_NAME, (unsigned long)"fairlead-guard");
 }
@@ -158,7 +162,7 @@ static _Noreturn void stand_guard(const struct launch *launch, int child) {
     struct report started = {REPORT_STARTED, child, 0, 0};
     if (!report_send(guard.control, &started, 1))
         start_killing(&guard);
-    settle_down(guard.control);
+    settle_down(launch);
     keep_watch(&guard);
 }
 
@@ -166,14 +170,16 @@ static void child_ended(int signal) {
     (void)signal; /* being interrupted is all that is wanted */
 }
 
-static int become_guard(struct launch *launch, bool own_session) {
+static int become_guard(struct launch *launch, uint32_t flags) {
     const uint64_t all_signals = ~0ull;
     const struct kernel_sigaction interrupt = {child_ended, SIGNAL_RETURN_FLAGS, SIGNAL_RETURN, 0};
-    if (own_session) {
-        long result = sys_setsid();
-        if (result < 0)
-            return (int)-result;
-    }
+    long result = 0;
+    if (flags & GUARD_OWN_SESSION)
+        result = sys_setsid();
+    else if (flags & GUARD_OWN_GROUP)
+        result = sys_setpgid(0, 0);
+    if (result < 0)
+        return (int)-result;
     launch->guard = sys_getpid();
     sys_sigmask(&all_signals, &launch->signal_mask);
     sys_sigaction(SIGNAL_CHILD, &interrupt);
@@ -181,7 +187,7 @@ static int become_guard(struct launch *launch, bool own_session) {
 }
 
 int step_guard(struct launch *launch, struct step *step) {
-    int error = become_guard(launch, step_word(step, 0) & 1);
+    int error = become_guard(launch, step_word(step, 0));
     if (error)
         return error;
     struct attempt *attempt = &launch->workspace->attempt;

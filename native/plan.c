@@ -120,7 +120,7 @@ static bool has_form(const struct rule *rule, const struct step *step) {
 static bool fits(const struct step *step, uint32_t seen) {
     switch (step->op) {
     case OP_GUARD:
-        return step_word(step, 0) <= 1;
+        return step_word(step, 0) <= (GUARD_OWN_SESSION | GUARD_OWN_GROUP);
     case OP_PARENT_DEATH:
         /* Without a guard there is no parent that we could know by ourselves. */
         return step_word(step, 0) >= 1 && step_word(step, 0) <= SIGNAL_LAST &&

@@ -31,6 +31,9 @@ enum op {
     OP_COUNT,
 };
 
+/* What a guard sets apart from the engine that started it. */
+enum { GUARD_OWN_SESSION = 1, GUARD_OWN_GROUP = 2 };
+
 struct plan {
     unsigned char *data;
     uint32_t length;

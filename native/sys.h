@@ -20,14 +20,12 @@ enum {
     NR_rt_sigprocmask = 14,
     NR_rt_sigreturn = 15,
     NR_ioctl = 16,
-    NR_sched_yield = 24,
     NR_mremap = 25,
     NR_getpid = 39,
     NR_sendto = 44,
     NR_recvfrom = 45,
     NR_clone = 56,
     NR_execve = 59,
-    NR_exit = 60,
     NR_wait4 = 61,
     NR_kill = 62,
     NR_fcntl = 72,
@@ -60,9 +58,7 @@ enum {
     NR_read = 63,
     NR_write = 64,
     NR_ppoll = 73,
-    NR_exit = 93,
     NR_exit_group = 94,
-    NR_sched_yield = 124,
     NR_kill = 129,
     NR_rt_sigaction = 134,
     NR_rt_sigprocmask = 135,
@@ -93,14 +89,12 @@ enum {
     ERR_NOENT = 2,
     ERR_SRCH = 3,
     ERR_INTR = 4,
-    ERR_BADF = 9,
     ERR_CHILD = 10,
     ERR_AGAIN = 11,
     ERR_ACCES = 13,
     ERR_NODEV = 19,
     ERR_NOTDIR = 20,
     ERR_INVAL = 22,
-    ERR_PIPE = 32,
     ERR_NAMETOOLONG = 36,
     ERR_NOSYS = 38,
     ERR_TIMEDOUT = 110,
@@ -266,10 +260,10 @@ static inline long sys_fchdir(int fd) {
 static inline long sys_umask(uint32_t mode) {
     return CALL1(umask, mode);
 }
-static inline long sys_execve(const char *path, char **argv, char **env) {
+static inline long sys_execve(const char *path, char *const *argv, char *const *env) {
     return CALL3(execve, path, argv, env);
 }
-static inline long sys_execve_fd(int fd, char **argv, char **env) {
+static inline long sys_execve_fd(int fd, char *const *argv, char *const *env) {
     return CALL5(execveat, fd, "", argv, env, AT_EMPTY_NAME);
 }
 static inline int sys_getpid(void) {
@@ -312,9 +306,6 @@ enum { SIGNAL_RETURN_FLAGS = 0 };
 
 static inline long sys_sigmask(const uint64_t *mask, uint64_t *old) {
     return CALL4(rt_sigprocmask, SIGNAL_SET_MASK, mask, old, sizeof(uint64_t));
-}
-static inline void sys_yield(void) {
-    system_call(NR_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 static inline _Noreturn void sys_exit(int code) {
     for (;;)

@@ -4,7 +4,7 @@
 
 enum {
     FIRST_ROOM = 4096,
-    /* One walk stops here: against a tree that grows faster than we read it, kill and come again. */
+    /* One walk stops here: if a tree grows faster than we read it, kill and come again. */
     MOST_FOUND = 1 << 18,
     /* Past this many, finding one twice costs less than looking for it. */
     MOST_COMPARED = 2048,

@@ -16,7 +16,14 @@ def size(bench: Bench, tty: bool) -> int:
 
 def pace(bench: Bench) -> Pace:
     """The slowest peers need minutes for it: they are stopped, and the table says so."""
-    return Pace(batch=1, warm=0, rounds=10, share=1.5, patience=6.0 if bench.quick else 20.0)
+    return Pace(
+        batch=1,
+        warm=0,
+        first_warm=0,
+        rounds=10,
+        share=1.5,
+        patience=6.0 if bench.quick else 20.0,
+    )
 
 
 def contenders(bench: Bench, *, tty: bool, target: Target) -> list[Contender]:

@@ -20,9 +20,10 @@ LONG_YIELD_MS = 30_000
 SHORT_YIELD_MS = 250
 
 
-def _engine(**options: Any) -> Any:
+def _engine(sessions: int = 64) -> Any:
     fairlead = load("fairlead")
-    return fairlead.Engine(fairlead.Options(cwd=Path("/"), **options))
+    capacity = load("fairlead.session.store").Capacity(live=sessions, warn_at=sessions)
+    return fairlead.Engine(fairlead.Options(cwd=Path("/"), capacity=capacity))
 
 
 @asynccontextmanager
@@ -72,12 +73,15 @@ async def _open(engine: Any, argv: Sequence[str]) -> int:
 
 
 def _typed_into(session: Any) -> Once:
-    typed = lines()
+    typed, waiting = lines(), load("fairlead.session.wait")
 
     async def once() -> None:
         line, answer = next(typed)
-        await session.write(line.encode())
-        await session.wait_for(pattern=re.escape(answer), timeout=10)
+        regex = re.compile(re.escape(answer.encode()))
+        until = waiting.Until(regex=regex, since=session.log.size)
+        session.write(line.encode())
+        met = await waiting.wait_until(session, until, 10.0)
+        require(met.reason == "pattern", f"no answer: {met}")
 
     return once
 
@@ -93,7 +97,7 @@ async def echo() -> AsyncIterator[Once]:
 @asynccontextmanager
 async def flood(count: int, producer: str, gate: str) -> AsyncIterator[Once]:
     raise_open_files()
-    async with _engine(max_sessions=count + 8) as engine:
+    async with _engine(count + 8) as engine:
         floods = [_open(engine, (producer, gate, str(slot))) for slot in range(count)]
         await asyncio.gather(*floods)
         once = _typed_into(engine.session(await _open(engine, BASH)))
@@ -139,7 +143,7 @@ async def idle(count: int, argv: Sequence[str]) -> AsyncIterator[Once]:
 
     async def once() -> dict[str, float]:
         async with AsyncExitStack() as stack:
-            engine = await stack.enter_async_context(_engine(max_sessions=count + 8))
+            engine = await stack.enter_async_context(_engine(count + 8))
             await _open(engine, argv)  # what the first one loads is not a session's cost
             memory = Memory()
             started = time.perf_counter_ns()

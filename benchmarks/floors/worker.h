@@ -10,6 +10,7 @@ struct sample {
     long ns;      /* how long it took */
     long bytes;   /* what was moved; -1: not a fact of this floor */
     long rss_kib; /* memory of what was measured; -1: not a fact of this floor */
+    long sessions; /* that were opened for it; 0: not a fact of this floor */
 };
 
 static inline long now_ns(void)
@@ -32,6 +33,8 @@ static inline void print_sample(struct sample sample, int first)
         printf(",\"bytes\":%ld", sample.bytes);
     if (sample.rss_kib >= 0)
         printf(",\"rss_kib\":%ld", sample.rss_kib);
+    if (sample.sessions > 0)
+        printf(",\"sessions\":%ld", sample.sessions);
     printf("}");
 }
 

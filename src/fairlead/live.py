@@ -108,7 +108,9 @@ class LiveShell:
         before = self._processes()
         self._put(command)
         start = self.session.log.size
-        line = integration.run_line(self.shell.kind, self.place, self._number, open_stdin=open_stdin)
+        line = integration.run_line(
+            self.shell.kind, self.place, self._number, open_stdin=open_stdin
+        )
         self.session.write(line)
         try:
             end = await self._wait_end(marks, start, began + timeout)
@@ -246,9 +248,7 @@ class LiveShell:
     ) -> _End:
         begin = self._search(marks.begin, start)
         first = begin[1] if begin else start
-        return _End(
-            start=first, end=max(first, at), after=after, code=code, cwd=cwd, exited=exited
-        )
+        return _End(start=first, end=max(first, at), after=after, code=code, cwd=cwd, exited=exited)
 
     async def _find(
         self, pattern: re.Pattern[bytes], start: int, deadline: float

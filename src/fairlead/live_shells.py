@@ -110,7 +110,8 @@ class LiveShells:
         run = await self._orchestrator.start(params)
         driver = LiveShell(run.session, shell, self._restart)
         self._drivers[run.session.id] = driver
-        await driver.prepare(self._orchestrator.login_prelude(shell))
+        hooks = integration.INTEGRATIONS[shell.kind].no_hooks
+        await driver.prepare(self._orchestrator.login_prelude(shell) + hooks)
         return driver
 
     async def _restart(self, driver: LiveShell) -> None:

@@ -116,7 +116,7 @@ class Preparer:
         )
         prepared = Prepared(argv=request.argv, env=self._base.plain)
         output = await self._capture(request, grant, prepared)
-        found = snapshot.parse(shell.kind, output, nonce)
+        found = snapshot.parse(shell.kind, output, nonce, _umask())
         if isinstance(found, snapshot.Unusable):
             return Login(stamp=stamp, base=self._base, snapshot=None)
         kept = snapshot.filtered(found, self._policy)
@@ -151,6 +151,14 @@ def _told(snapshot: object) -> tuple[str, ...]:
         return ()
     names = ", ".join(sorted(one.name for one in dropped))
     return (f"exported by the login shell and not passed on: {names}",)
+
+
+def _umask() -> int:
+    """Ours, read without setting it: another thread may be making a file."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    return 0o022
 
 
 def _stamp(shell: Shell, home: str | None) -> Stamp:

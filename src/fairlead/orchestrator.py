@@ -95,9 +95,7 @@ class ToolOrchestrator:
         env = await self.plan(params, await self.permit(params))
         await self._starter.restart(session, params, env)
 
-    async def syntax_problem(
-        self, shell: Shell, script: str, request: ExecParams
-    ) -> str | None:
+    async def syntax_problem(self, shell: Shell, script: str, request: ExecParams) -> str | None:
         """What the shell itself says against a script, without running it."""
         argv = check_argv(shell, SCRIPT_DESCRIPTOR)
         params = replace(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +104,7 @@ class FakeEngine:
     async def call(
         self,
         tool: str,
-        arguments: object,
+        arguments: Mapping[str, Any] | str | None,
         *,
         call_id: str | None = None,
         agent: str = "default",
@@ -113,14 +113,13 @@ class FakeEngine:
         known = {spec.name: spec for spec in SPECS}
         if tool not in known:
             return refusal(f"unknown tool {tool!r}: there are {', '.join(known)}")
-        if isinstance(arguments, str):
-            arguments = json.loads(arguments)
-        if not isinstance(arguments, dict):
+        untrusted = json.loads(arguments) if isinstance(arguments, str) else arguments or {}
+        if not isinstance(untrusted, dict):
             return refusal(f"{tool}: arguments must be an object")
-        for name in arguments.keys() - known[tool].input_schema["properties"].keys():
+        for name in untrusted.keys() - known[tool].input_schema["properties"].keys():
             return refusal(f"{tool}: unknown field {name!r}")
         handler = getattr(self, tool)
-        result: ToolOutput = await handler(arguments, agent, on_event or (lambda event: None))
+        result: ToolOutput = await handler(untrusted, agent, on_event or (lambda event: None))
         return result
 
     async def exec_command(
@@ -193,7 +192,7 @@ class FakeEngine:
 
     def sessions(self, agent: str) -> list[dict[str, Any]]:
         return [
-            {"session_id": number, "command": session.command, "status": session.status}
+            {"session_id": number, "command": session.command, "state": session.status}
             for number, session in self.kept.items()
             if session.agent == agent
         ]

@@ -120,7 +120,7 @@ async def test_cancelling_a_call_ends_it(connect: Connect) -> None:
 async def running(client: Client) -> list[dict[str, object]]:
     """The client's sessions that still run."""
     result = await client.call_tool("list_sessions", {})
-    return [info for info in result.structured_content["sessions"] if info["status"] == "running"]
+    return [info for info in result.structured_content["sessions"] if info["state"] == "running"]
 
 
 async def test_a_session_outlives_its_call(connect: Connect) -> None:

@@ -9,13 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from fairlead.spawn import plan
-
-R = TypeVar("R", bound=plan.Report)
 
 NATIVE = Path(__file__).parents[2] / "native"
 SOURCES = sorted(
@@ -27,6 +25,7 @@ SANITIZED = (
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 )
 PATIENCE = 20.0
+R = TypeVar("R", plan.Failed, plan.Started, plan.Exited, plan.Gone)
 ENVIRONMENT = (b"PATH=/usr/local/bin:/usr/bin:/bin", b"LANG=C.UTF-8")
 
 
@@ -168,6 +167,14 @@ def alive(pid: int) -> bool:
     return text[text.rindex(")") + 2] not in "ZX"
 
 
+def name(pid: int) -> str:
+    """The command name, as the kernel knows it; empty once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def until_dead(pid: int) -> bool:
     """Waits for an end; False if it does not come."""
     try:
@@ -180,10 +187,9 @@ def until_dead(pid: int) -> bool:
         os.close(pidfd)
 
 
-def until(condition: object, seconds: float = PATIENCE) -> bool:
+def until(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
     """Asks again and again, for facts that the kernel does not announce."""
     deadline = time.monotonic() + seconds
-    assert callable(condition)
     while not condition():
         if time.monotonic() > deadline:
             return False

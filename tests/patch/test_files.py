@@ -68,7 +68,7 @@ def test_links_inside_are_followed(work):
     (work / "link").symlink_to("sub/c.txt")
     (work / "s").symlink_to("sub")
     summary = patched(work, "*** Update File: link", "-four", "+4", "*** Add File: s/n", "+n")
-    assert str(summary).endswith("M link\nA s/n\n")
+    assert summary.text.endswith("M link\nA s/n\n")
     assert (work / "link").is_symlink()
     assert (work / "s").is_symlink()
     assert (work / "sub/c.txt").read_text() == "4\n"
@@ -131,6 +131,20 @@ def test_a_fifo_swapped_in_does_not_block(work):
         checked(work, *UPDATE_A)
 
 
+def test_a_link_swapped_in_for_a_file_is_not_followed(work, outside):
+    """A link that takes a file's place right before it is opened is refused."""
+
+    def become_link() -> None:
+        (work / "a.txt").unlink()
+        (work / "a.txt").symlink_to(outside / "secret")
+
+    with (
+        interloper("open", "a.txt", become_link),
+        pytest.raises(PatchError, match=FAILED + r"a\.txt: a part of its path is a link"),
+    ):
+        checked(work, *UPDATE_A)
+
+
 def test_a_link_swapped_in_is_not_followed(work, outside):
     """A link that takes a directory's place after its path was resolved is refused."""
 
@@ -141,7 +155,7 @@ def test_a_link_swapped_in_is_not_followed(work, outside):
     for step in ("*** Delete File: sub/secret", "*** Add File: sub/new"):
         with (
             interloper("open", "work", swap),
-            pytest.raises(PatchError, match="a part of its path is not a directory"),
+            pytest.raises(PatchError, match="a part of its path is a link or not a directory"),
         ):
             checked(work, step)
         (work / "sub").unlink()
@@ -164,36 +178,40 @@ while os.getppid() == int(os.environ["OWNER"]):
 @pytest.fixture
 def swapper(work: Path, outside: Path):
     """Somebody who makes `sub` a link out of the root and back, as fast as they can."""
-    argv = [sys.executable, "-c", SWAPPER, work / "sub", work / "aside", outside]
+    (work / "sub/secret").write_text("")
+    argv = [sys.executable, "-c", SWAPPER, str(work / "sub"), str(work / "aside"), str(outside)]
     env = {"OWNER": str(os.getpid())}
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        yield
+        yield process
         process.kill()
 
 
 def attempt(work: Path, number: int) -> str:
     try:
-        update = ("*** Update File: sub/secret", f"-{number}", f"+{number + 1}")
+        update = ("*** Update File: sub/secret", f"+{number}")
         patched(work, *update, f"*** Add File: sub/n{number}", "+x")
     except (PatchError, CommitFailed) as error:
         return type(error).__name__
     return "done"
 
 
-@pytest.mark.usefixtures("swapper")
-def test_a_race_with_a_link_never_leads_out(work, outside):
+def test_a_race_with_a_link_never_leads_out(work, outside, swapper):
     """Hundreds of patches against somebody who swaps a directory for a link leave the outside
     alone, and each of them happens whole or not at all."""
     outcomes = dict.fromkeys(("done", "PatchError", "OutsideRoots"), 0)
-    (outside / "secret").write_text("0\n")
-    written = 0
+    written = []
     while sum(outcomes.values()) < 600 or not all(outcomes.values()):
-        outcome = attempt(work, written)
+        number = sum(outcomes.values())
+        outcome = attempt(work, number)
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
-        written += outcome == "done"
-    assert snapshot(outside, content_only=True) == {"secret": b"0\n"}
+        written += [str(number)] if outcome == "done" else []
+    swapper.kill()
+    swapper.wait()
+    assert snapshot(outside, content_only=True) == {"secret": b"one\n"}
     assert not list(work.rglob(".fairlead-*"))
-    (real,) = (path for path in (work / "sub", work / "aside") if path.is_dir())
-    assert len(list(real.glob("n*"))) == written
+    places = (work / "sub", work / "aside")
+    (real,) = (path for path in places if path.is_dir() and not path.is_symlink())
+    assert (real / "secret").read_text().split() == written
+    assert {path.name for path in real.glob("n*")} == {f"n{number}" for number in written}

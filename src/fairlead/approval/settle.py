@@ -19,9 +19,7 @@ def settle_unasked(requirement: Requirement) -> Grant | None:
     """The grant, where nobody has to be asked; None where somebody has to be."""
     match requirement:
         case Skip():
-            return Grant(
-                requirement=requirement, decision="skip", because=str(requirement.because)
-            )
+            return Grant(requirement=requirement, decision="skip", because=str(requirement.because))
         case Forbidden():
             raise Rejected(requirement.reason)
         case NeedsApproval():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairlead.model.access import PRESETS, ApprovalPolicy, SandboxPolicy
 from fairlead.model.errors import BadRequest
-from fairlead.session.store import Capacity
+from fairlead.model.limits import Capacity
 from fairlead.shells.environment import EnvironmentPolicy
 
 DEFAULT_PRESET = "full-access"  # until there is a sandbox; then `auto`

@@ -24,7 +24,7 @@ class Engine(Protocol):
     async def call(
         self,
         tool: str,
-        arguments: object,
+        arguments: Mapping[str, Any] | str | None,
         *,
         call_id: str | None = None,
         agent: str = "default",
@@ -33,7 +33,7 @@ class Engine(Protocol):
         """Do what the agent asks. Cancelled, end the call's process tree before returning."""
 
     def sessions(self, agent: str) -> Sequence[Mapping[str, Any]]:
-        """The agent's sessions, living and remembered; each has at least a `session_id`."""
+        """The agent's sessions, living and remembered: `session_id`, `command`, `state`."""
 
     async def end_agent(self, agent: str) -> None:
         """End every process of an agent that will not come back, and forget its sessions."""

@@ -48,7 +48,7 @@ def _describe(info: Mapping[str, Any]) -> Resource:
         name=f"session-{session_id}",
         title=plain_text(str(info.get("command") or f"session {session_id}"))[:MAX_TITLE],
         uri=URI_TEMPLATE.replace("{id}", session_id),
-        description=f"Output of session {session_id} ({info.get('status', 'unknown')})",
+        description=f"Output of session {session_id} ({info.get('state', 'unknown')})",
         mime_type=MIME_TYPE,
     )
 

@@ -6,8 +6,9 @@ wrong with a call is then said by the engine, in the same words as on every othe
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -64,8 +65,7 @@ opens a port.
 - Long output is cut in the middle. `read_output` pages and searches all of it.
 - A refusal or denial says why and which rule decided. Do not retry it unchanged: change the \
 command, or ask for escalation with a justification.
-- Without a tty a command reads no input. Set tty for programs that need a terminal and look at \
-them with `screen`.
+- Without a tty a command reads no input. Set tty for programs that need a terminal.
 - End sessions that are no longer needed with `kill_session`."""
 
 
@@ -177,9 +177,12 @@ def _with_loose_arguments(ctx: Context) -> Context:
     return replace(ctx, params={**ctx.params, "arguments": {}, UNTRUSTED_ARGUMENTS: arguments})
 
 
-def _arguments(ctx: Context) -> object:
+def _arguments(ctx: Context) -> Mapping[str, Any] | str | None:
     params = ctx.params or {}
-    return params.get(UNTRUSTED_ARGUMENTS, params.get("arguments", {}))
+    arguments = params.get(UNTRUSTED_ARGUMENTS, params.get("arguments"))
+    if arguments is None or isinstance(arguments, Mapping | str):
+        return arguments
+    return json.dumps(arguments)  # a list or a number: for the engine to refuse
 
 
 def _tool(spec: ToolSpec) -> Tool:

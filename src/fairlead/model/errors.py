@@ -1,11 +1,11 @@
 """The whole exception tree. A class is named for what the caller does next.
 
-    ExecError
-    ├── BadRequest      the arguments are wrong: correct them (exit 2)
-    │   └── UnknownSession
-    ├── Rejected        a rule, a person or a missing ability said no: do not retry (exit 1)
-    ├── SpawnFailed     nothing ran: say why (exit 1)
-    └── Bug             our own promise broke: stop, and show everything
+ExecError
+├── BadRequest      the arguments are wrong: correct them (exit 2)
+│   └── UnknownSession
+├── Rejected        a rule, a person or a missing ability said no: do not retry (exit 1)
+├── SpawnFailed     nothing ran: say why (exit 1)
+└── Bug             our own promise broke: stop, and show everything
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from fairlead.model.errors import ExecError
-from fairlead.patch.files import Entry, Existing, Ground, look
+from fairlead.patch.files import Entry, Existing, Ground, look, refused
 from fairlead.patch.grammar import (
     AddFile,
     DeleteFile,
@@ -72,10 +72,12 @@ class VerifiedPatch:
 class Summary:
     """What was written: a letter and the path as the patch spells it."""
 
-    changed: tuple[tuple[Letter, str], ...]
+    changes: tuple[tuple[Letter, str], ...]
 
-    def __str__(self) -> str:
-        lines = "".join(f"{letter} {path}\n" for letter, path in self.changed)
+    @property
+    def text(self) -> str:
+        """The answer to whoever sent the patch."""
+        lines = "".join(f"{letter} {path}\n" for letter, path in self.changes)
         return f"Success. Updated the following files:\n{lines}"
 
 
@@ -84,9 +86,12 @@ def verify(patch: Patch, cwd: Path, roots: Sequence[Path] | None) -> VerifiedPat
 
     Raises `PatchError` where it does not fit, `OutsideRoots` where it leads out of the roots.
     """
-    ground = Ground.of(cwd, roots)
     claims = _Claims()
-    changes = tuple(_compute(operation, ground, claims) for operation in patch.operations)
+    try:
+        ground = Ground.of(cwd, roots)
+        changes = tuple(_compute(operation, ground, claims) for operation in patch.operations)
+    except OSError as error:  # resolving a path fails where a part of it is swapped meanwhile
+        raise refused(str(error.filename), error) from error
     claims.refuse_files_as_directories()
     return VerifiedPatch(changes)
 

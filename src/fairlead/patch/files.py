@@ -225,5 +225,5 @@ def _refuse_special(shown: str, found: os.stat_result) -> None:
 def refused(shown: str, error: OSError) -> PatchError:
     """What the system says about a path, as the answer to a patch."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return verification_failed(f"{shown}: a part of its path is not a directory")
+        return verification_failed(f"{shown}: a part of its path is a link or not a directory")
     return verification_failed(f"{shown}: {error.strerror or error}")

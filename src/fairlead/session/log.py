@@ -138,8 +138,8 @@ class OutputLog:
     def copy(self, start: int, end: int) -> OutputLog:
         """A log of its own with what is left of a range. The caller closes it."""
         twin = OutputLog()
-        for position in range(start, end, LARGEST_PIECE):
-            twin.append(self.range_bytes(position, min(end, position + LARGEST_PIECE)))
+        for position in range(start, end, MIB):
+            twin.append(self.range_bytes(position, min(end, position + MIB)))
         return twin
 
     def tail(self, count: int) -> Segment:

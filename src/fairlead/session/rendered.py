@@ -26,6 +26,7 @@ TAB = 8
 STRING = r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[PX^_](?:[^\x1b]*\x1b\\|[^\x1b\n]*)"
 ESCAPE = rf"\x1b\[[0-?]*[ -/]*[@-~]?|{STRING}|\x1b[ -/]*[0-~]?"
 ANSI = re.compile(ESCAPE)
+COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 NOT_PLAIN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 TOKEN = re.compile(rf"([^\x00-\x1f\x7f-\x9f]+)|(\r*\n)|({ESCAPE})|([\x00-\x1f])")
 CSI = re.compile(r"\x1b\[([<-?]?)([0-9;:]*)([ -/]*)([@-~])")
@@ -35,7 +36,7 @@ Cells = list[str]  # a wide character or a tab is followed by empty cells
 
 def render(data: bytes, columns: int = 200) -> str:
     """Text as a terminal shows it after all of `data`; lines longer than `columns` stay whole."""
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    text = COLOUR.sub("", data.decode("utf-8", "replace")).replace("\r\n", "\n")
     if NOT_PLAIN.search(text) is None:
         return text
     screen = Screen(max(columns, 1))
@@ -82,18 +83,20 @@ class Screen:
         self.lines: list[str | Cells] = [""]
         self.row = self.top = 0
         self.column: int | None = None  # None: at the end of a line that is still a string
+        self.pieces: list[str] = []  # of that line: adding to a long string again and again costs
         self.saved = (0, 0)
         self.last = " "
-        self.main: tuple[list[str | Cells], int, int] | None = None  # while the other one is shown
+        self.main: tuple[list[str | Cells], int, int, int] | None = None  # under the other screen
 
     def text(self) -> str:
         """Everything, the lines that scrolled away included; no empty lines below the cursor."""
+        self.settle()
         shown = [line if isinstance(line, str) else "".join(line).rstrip() for line in self.lines]
         while len(shown) > self.row + 1 and not shown[-1]:
             shown.pop()
         earlier = ""
         if self.main is not None:
-            self.lines, self.row, self.top = self.main
+            self.lines, self.row, self.top, _ = self.main
             self.main = None
             earlier = self.text() + "\n"
         return earlier + "\n".join(shown)
@@ -112,11 +115,17 @@ class Screen:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def write(self, text: str) -> None:
+    def settle(self) -> None:
+        """Make a string of the pieces of the current line."""
         line = self.lines[self.row]
+        if self.pieces and isinstance(line, str):
+            self.lines[self.row] = line + "".join(self.pieces)
+        self.pieces = []
+
+    def write(self, text: str) -> None:
         self.last = text[-1]
-        if self.column is None and isinstance(line, str):
-            self.lines[self.row] = line + text if line else text
+        if self.column is None:
+            self.pieces.append(text)
             return
         cells, new = self.cells(), to_cells(text)
         # No farther than the margin beyond what is there, however far out the cursor stands.
@@ -133,6 +142,7 @@ class Screen:
 
     def cells(self) -> Cells:
         """The current line, taken apart."""
+        self.settle()
         line = self.lines[self.row]
         if isinstance(line, str):
             line = to_cells(line)
@@ -148,9 +158,8 @@ class Screen:
         return self.column or 0
 
     def tab(self) -> None:
-        line = self.lines[self.row]
-        if self.column is None and isinstance(line, str):
-            self.lines[self.row] = line + "\t"
+        if self.column is None:
+            self.pieces.append("\t")
             return
         cells, at = self.cells(), self.at()
         stop = at - at % TAB + TAB
@@ -162,6 +171,7 @@ class Screen:
 
     def control(self, char: str) -> None:
         if char == "\r":
+            self.settle()
             self.column = 0 if self.lines[self.row] else None
         elif char == "\b":
             self.column = max(0, self.at() - 1)
@@ -172,6 +182,7 @@ class Screen:
 
     def down(self, count: int) -> None:
         """Lines down, the screen scrolling when there are no more."""
+        self.settle()
         self.row += count
         self.lines += [""] * (self.row + 1 - len(self.lines))
         self.top = max(self.top, self.row - ROWS + 1)
@@ -279,13 +290,13 @@ class Screen:
 
     def other_screen(self, on: bool) -> None:
         """Full-screen programs draw on a screen of their own and leave the first one as it was."""
+        column = self.at()
         if on and self.main is None:
-            self.main = (self.lines, self.row, self.top)
+            self.main = (self.lines, self.row, self.top, column)
             self.lines, self.row, self.top, self.column = [""], 0, 0, None
         elif not on and self.main is not None:
-            self.lines, self.row, self.top = self.main
+            self.lines, self.row, self.top, self.column = self.main
             self.main = None
-            self.column = 0 if self.lines[self.row] else None
 
 
 def number(part: str) -> int:
@@ -318,7 +329,9 @@ def place(screen: Screen, numbers: list[int]) -> None:
 
 
 def repeat(screen: Screen, numbers: list[int]) -> None:
-    screen.write(screen.last * min(first(numbers), screen.columns))
+    room = screen.columns - screen.at()
+    if room > 0:
+        screen.write(screen.last * min(first(numbers), room))
 
 
 Move = Callable[[Screen, list[int]], None]

@@ -13,20 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fairlead.model.errors import UnknownSession
+from fairlead.model.limits import Capacity
 from fairlead.session.session import Session
 
 FIRST_ID, LAST_ID = 1000, 99_999
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
-    """How many sessions an agent may have, and how much of the ended ones is remembered."""
-
-    live: int = 64
-    warn_at: int = 60
-    protected: int = 8  # the last used ones are never evicted
-    remembered: int = 256
-    remembered_bytes: int = 1 << 30
 
 
 @dataclass(slots=True)

@@ -17,10 +17,21 @@ from fairlead.model.params import Shell, ShellKind
 
 _BASH = r"""
 unset HISTFILE
-__fl_b() { IFS= read -r -d '' __fl_c < '@COMMAND@'; printf '\033]133;C;@NONCE@;%s\007' "$1"; __fl_n=$1; return "${__fl_s:-0}"; }
-__fl_e() { __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"; return "$__fl_s"; }
-__fl_x() { __fl_s=$?; export -p > '@STATE@'; printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"; }
+__fl_b() {
+  IFS= read -r -d '' __fl_c < '@COMMAND@'
+  printf '\033]133;C;@NONCE@;%s\007' "$1"
+  __fl_n=$1; return "${__fl_s:-0}"
+}
+__fl_e() {
+  __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+  return "$__fl_s"
+}
+__fl_x() {
+  __fl_s=$?; export -p > '@STATE@'
+  printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+}
 trap __fl_x EXIT
+exit() { builtin exit "$@" 2>/dev/null; }
 PS1='\[\033]133;A;$?;@NONCE@\007\]'"${PS1:-\$ }"
 """
 
@@ -28,17 +39,36 @@ _ZSH = r"""
 unset HISTFILE
 setopt prompt_subst
 unsetopt prompt_sp
-__fl_b() { IFS= read -r -d '' __fl_c < '@COMMAND@'; printf '\033]133;C;@NONCE@;%s\007' "$1"; __fl_n=$1; return "${__fl_s:-0}"; }
-__fl_e() { __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"; return "$__fl_s"; }
-__fl_x() { __fl_s=$?; export -p > '@STATE@'; printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"; }
+__fl_b() {
+  IFS= read -r -d '' __fl_c < '@COMMAND@'
+  printf '\033]133;C;@NONCE@;%s\007' "$1"
+  __fl_n=$1; return "${__fl_s:-0}"
+}
+__fl_e() {
+  __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+  return "$__fl_s"
+}
+__fl_x() {
+  __fl_s=$?; export -p > '@STATE@'
+  printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+}
 zshexit_functions+=(__fl_x)
 PS1=$'%{\033]133;A;%?;@NONCE@\007%}'"${PS1:-%# }"
 """
 
 _SH = r"""
-__fl_b() { printf '\033]133;C;@NONCE@;%s\007' "$1"; __fl_n=$1; return "${__fl_s:-0}"; }
-__fl_e() { __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"; return "$__fl_s"; }
-__fl_x() { __fl_s=$?; export -p > '@STATE@'; printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"; }
+__fl_b() {
+  printf '\033]133;C;@NONCE@;%s\007' "$1"
+  __fl_n=$1; return "${__fl_s:-0}"
+}
+__fl_e() {
+  __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+  return "$__fl_s"
+}
+__fl_x() {
+  __fl_s=$?; export -p > '@STATE@'
+  printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+}
 trap __fl_x EXIT
 PS1="$(printf '\033]133;A;')"'$?'"$(printf ';@NONCE@\007')${PS1:-\$ }"
 """
@@ -55,6 +85,7 @@ class Integration:
     script: str
     evaluate: str  # the typed line's middle part; @COMMAND@ is the file with the command
     interactive: Callable[[str], tuple[str, ...]]  # argv of a shell of our own
+    no_hooks: str = ""  # in ours: no profile's prompt hook may slow every command down
 
 
 INTEGRATIONS: dict[ShellKind, Integration] = {
@@ -63,11 +94,13 @@ INTEGRATIONS: dict[ShellKind, Integration] = {
         evaluate='eval "$__fl_c"',
         # No line editor: we send one short line per command, and nobody has to redraw it.
         interactive=lambda path: (path, "--noprofile", "--norc", "--noediting", "-i"),
+        no_hooks="unset PROMPT_COMMAND\n",
     ),
     ShellKind.ZSH: Integration(
         script=_ZSH,
         evaluate='eval "$__fl_c"',
         interactive=lambda path: (path, "-f", "-i", "+Z"),
+        no_hooks="precmd_functions=(); preexec_functions=(); chpwd_functions=()\n",
     ),
     ShellKind.SH: Integration(
         script=_SH,

@@ -14,16 +14,14 @@ import socket
 from contextlib import ExitStack, suppress
 
 from fairlead.model.env import ExecEnv
-from fairlead.model.errors import BadRequest, Bug, SpawnFailed
+from fairlead.model.errors import Bug, SpawnFailed
 from fairlead.model.output import Ending
-from fairlead.model.params import Size
 from fairlead.model.process import OutputSink, Whom
-from fairlead.spawn import listening, plan, pty, reading, tree
+from fairlead.spawn import listening, plan, tree
 from fairlead.spawn.failure import explain
 from fairlead.spawn.reactor import Reactor
 from fairlead.spawn.start import Ends, Launched, launch, open_ends
-from fairlead.spawn.stdin import InputStream
-from fairlead.spawn.stream import OutputStream
+from fairlead.spawn.streams import Streams
 
 INSIST_FOR = 5.0  # seconds after SIGKILL; what is alive then can't be ended by us
 _REPORTS = 4096
@@ -37,7 +35,6 @@ class LocalProcess:
     ) -> None:
         loop = asyncio.get_running_loop()
         self._argv = env.argv
-        self._tty = env.tty
         self._sink = sink
         self._spawner = spawner
         self._guard = launched.guard
@@ -49,10 +46,12 @@ class LocalProcess:
         self._started: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Ending] = loop.create_future()
         self._gone = asyncio.Event()
-        self._guard_identity = (0, 0)
-        self._input_file = ends.input_identity
-        self._stdin = InputStream(ends.stdin) if ends.stdin >= 0 else None
-        self._output = OutputStream(ends.output, sink, spawner.reactor)
+        self._streams = Streams(ends, sink, spawner.reactor, tty=env.tty)
+        # Not looked up when written to or resized: one hop less for every keystroke.
+        self.write = self._streams.write
+        self.close_stdin = self._streams.close_stdin
+        self.resize = self._streams.resize
+        self.awaited = self._streams.awaited
         spawner.reactor.add(self._control.fileno(), self._on_control)
 
     @property
@@ -70,32 +69,11 @@ class LocalProcess:
     async def wait(self) -> Ending:
         return await asyncio.shield(self._ended)
 
-    def write(self, data: bytes) -> None:
-        if self._stdin is None:
-            raise BadRequest(
-                "stdin is closed for this session; start it with tty=true or stdin=open to write"
-            )
-        self._stdin.write(data)
-
-    def close_stdin(self) -> None:
-        if self._stdin is None or self._stdin.closed:
-            return
-        if self._tty:
-            self._stdin.write(pty.end_of_file(self._stdin.fd))
-        else:
-            self._stdin.end()
-
-    def resize(self, size: Size) -> None:
-        if not self._tty:
-            raise BadRequest("the session has no terminal to resize; start it with tty=true")
-        if not self._output.ended:
-            pty.resize(self._output.fd, size)
-
     def signal(self, signum: int, whom: Whom = Whom.GROUP) -> None:
         if whom is Whom.TREE:
             self._tell(plan.signal_tree(signum))
             return
-        group = self._foreground_group()
+        group = self._streams.foreground_group()
         if group is None and self._status is None:
             group = self._pid
         if group is not None:
@@ -105,7 +83,9 @@ class LocalProcess:
     async def end_tree(self, grace: float) -> tuple[int, ...]:
         if self._gone.is_set():
             return ()
-        if self._tty:  # an interactive shell ignores SIGTERM; a terminal that closes says SIGHUP
+        if (
+            self._streams.tty
+        ):  # an interactive shell ignores SIGTERM; a terminal that closes says SIGHUP
             self.signal(signal.SIGHUP, Whom.TREE)
         self.signal(signal.SIGTERM, Whom.TREE)
         self.signal(signal.SIGCONT, Whom.TREE)  # a stopped process acts on nothing else
@@ -124,9 +104,6 @@ class LocalProcess:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
 
-    def awaited(self, yes: bool) -> None:
-        self._output.awaited(yes)
-
     def descendants(self) -> list[int]:
         """Every process that this command started and that still lives, itself included."""
         return tree.descendants(self._guard) if not self._gone.is_set() else []
@@ -134,31 +111,17 @@ class LocalProcess:
     def foreground_program(self) -> str | None:
         if self._status is not None:
             return None
-        return tree.name(self._foreground_group() or self._pid)
-
-    def _foreground_group(self) -> int | None:
-        if not self._tty or self._output.ended:
-            return None
-        return pty.foreground_group(self._output.fd)
+        return tree.name(self._streams.foreground_group() or self._pid)
 
     def listens_on(self, port: int) -> bool:
         return listening.any_listens(self.descendants(), port)
 
     def waiting_for_input(self) -> bool:
-        if self._input_file is None or self._status is not None:
-            return False
-        members = self.descendants()
-        if self._tty:
-            group = self._foreground_group()
-            members = tree.in_group(group, members) if group else []
-        editor = self._tty and not self._output.ended and not pty.is_line_mode(self._output.fd)
-        return reading.blocked_in_read(members, self._input_file, line_editor=editor)
+        return self._status is None and self._streams.waiting_for_input(self.descendants())
 
     def release(self) -> None:
-        """Close the command's streams, whoever still holds the other ends."""
-        self._output.close()
-        if self._stdin is not None:
-            self._stdin.close()
+        """Close the command's streams."""
+        self._streams.release()
 
     def _tell(self, command: bytes) -> None:
         with suppress(OSError):  # the guard is gone, and so is everything that it guarded
@@ -187,15 +150,14 @@ class LocalProcess:
             case plan.Exited():
                 self._status = report.status
                 self._others_alive = report.others_alive
-                self._output.settle(self._settled)
+                self._streams.output.settle(self._settled)
             case plan.Gone():
                 self._tree_gone()
                 self._let_go()
 
     def _settled(self, held_open: bool) -> None:
         ending = _ending(self._status or 0, self._others_alive and not self._gone.is_set())
-        if self._stdin is not None and not self._tty:
-            self._stdin.close()
+        self._streams.command_ended()
         if not self._ended.done():
             self._ended.set_result(ending)
             self._sink.exited(ending, held_open)
@@ -223,7 +185,7 @@ class LocalProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, signal.SIGKILL)
             self._status = signal.SIGKILL
-            self._output.settle(self._settled)
+            self._streams.output.settle(self._settled)
         self._tree_gone()
 
 

@@ -19,9 +19,14 @@ MAX_DESCRIPTORS = 256
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The launcher stays as the command's parent and keeper; later steps run in its child."""
+    """The launcher stays as the command's parent and keeper; later steps run in its child.
+
+    A group of its own is enough to outlive a signal to the engine's group, and cheaper: a new
+    session also gets the scheduler to set up a group of its own (autogroup).
+    """
 
     own_session: bool
+    own_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +281,7 @@ def _argv(step: Argv) -> tuple[bytes, bytes, bytes]:
 
 _BARE = {op: (_STEP.pack(op, 0),) for op in (2, 3, 8)}
 _ENCODERS: dict[type, Callable[[Any], tuple[bytes, ...]]] = {
-    Guard: lambda step: (_STEP_WORD.pack(1, 4, step.own_session),),
+    Guard: lambda step: (_STEP_WORD.pack(1, 4, step.own_session | step.own_group << 1),),
     Session: lambda _: _BARE[2],
     ProcessGroup: lambda _: _BARE[3],
     Descriptors: _descriptors,
@@ -359,7 +364,7 @@ def _limit_of(payload: bytes) -> Limit:
 
 
 _DECODERS: dict[int, Callable[[bytes], Step]] = {
-    1: lambda payload: Guard(bool(_word(payload))),
+    1: lambda payload: Guard(bool(_word(payload) & 1), bool(_word(payload) & 2)),
     2: lambda payload: _bare(Session(), payload),
     3: lambda payload: _bare(ProcessGroup(), payload),
     4: lambda payload: Descriptors(tuple(_PAIR.iter_unpack(payload))),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, SpawnFailed
@@ -37,7 +38,7 @@ class Launched:
 
 def open_ends(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> Ends:
     """Open what the command needs. `always` closes its ends, `on_failure` ours as well."""
-    directory = _open_directory(env)
+    directory = open_directory(env.cwd)
     always.callback(os.close, directory)
     attached = _attach(env.attached or {}, always)
     if env.tty:
@@ -64,13 +65,21 @@ def open_ends(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> Ends:
 
 def launch(launcher: str, env: ExecEnv, ends: Ends, on_failure: ExitStack) -> Launched:
     """Execute the launcher with its plan. Returns once it runs, not once the command does."""
+    launched = launch_steps(launcher, session_steps(env, ends.wiring), ends.wiring, on_failure)
+    launched.control.setblocking(False)
+    return launched
+
+
+def launch_steps(
+    launcher: str, steps: Sequence[plan.Step], wiring: Wiring, on_failure: ExitStack
+) -> Launched:
+    """The same for any steps."""
     ours, theirs = socket.socketpair()
     on_failure.callback(ours.close)
-    encoded = plan.encode(session_steps(env, ends.wiring))
+    encoded = plan.encode(steps)
     with theirs, ExitStack() as always:
         source = _offer_plan(encoded, ours, theirs.fileno(), always)
-        guard = _execute(launcher, source, theirs.fileno(), ends.wiring)
-    ours.setblocking(False)
+        guard = _execute(launcher, source, theirs.fileno(), wiring)
     return Launched(guard, ours)
 
 
@@ -82,11 +91,9 @@ def _execute(launcher: str, source: int, control: int, wiring: Wiring) -> int:
     try:
         return os.posix_spawn(launcher, argv, {}, file_actions=actions)
     except OSError as error:
-        raise SpawnFailed(
-            f"the launcher could not be started: {os.strerror(error.errno)}",
-            step="launcher",
-            errno=error.errno,
-        ) from error
+        number = error.errno or 0
+        text = f"the launcher could not be started: {os.strerror(number)}"
+        raise SpawnFailed(text, step="launcher", errno=number) from error
 
 
 def _offer_plan(encoded: bytes, ours: socket.socket, theirs: int, always: ExitStack) -> int:
@@ -111,16 +118,16 @@ def _attach(attached: Mapping[int, bytes], always: ExitStack) -> tuple[tuple[int
     return tuple((_in_memory(content, always), number) for number, content in attached.items())
 
 
-def _open_directory(env: ExecEnv) -> int:
+def open_directory(cwd: Path) -> int:
     """Held by descriptor from here on: what was checked is what the command starts in."""
     try:
-        return os.open(env.cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise BadRequest(f"workdir: no such directory: {env.cwd}") from None
+        raise BadRequest(f"workdir: no such directory: {cwd}") from None
     except NotADirectoryError:
-        raise BadRequest(f"workdir: not a directory: {env.cwd}") from None
+        raise BadRequest(f"workdir: not a directory: {cwd}") from None
     except OSError as error:
-        raise BadRequest(f"workdir: {env.cwd}: {os.strerror(error.errno)}") from None
+        raise BadRequest(f"workdir: {cwd}: {error.strerror}") from None
 
 
 def _open_stdin(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> tuple[int, int]:

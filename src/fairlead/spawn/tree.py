@@ -27,6 +27,12 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def is_alive(pid: int) -> bool:
+    """It runs: it is there and no zombie."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] != "Z"
+
+
 def start_time(pid: int) -> int | None:
     """Clock ticks since boot: with the pid it names a process for good."""
     fields = _stat(pid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from fairlead.model.output import ExecOutput, Status, StreamOutput
@@ -15,7 +16,12 @@ Format = Callable[[ExecOutput, Shaped], str]
 
 
 def answer(
-    output: ExecOutput, max_tokens: int, text: Format, *, rendered: bool = False, **more: Any
+    output: ExecOutput,
+    max_tokens: int,
+    text: Format,
+    *,
+    rendered: bool = False,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> ToolOutput:
     """The answer of a tool that ran something."""
     shaped = shape(as_rendered(output.output) if rendered else output.output, max_tokens)

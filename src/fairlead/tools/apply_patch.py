@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import text
-from fairlead.tools.model import Annotations
-from fairlead.tools.structured import outcome_schema
 from pathlib import Path
 
 from fairlead.model.output import Status
 from fairlead.model.params import ExecParams
 from fairlead.tools.answer import facts, refusal
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.fields import Arguments, Field
+from fairlead.tools.kinds import text
+from fairlead.tools.model import Annotations, ToolOutput
 from fairlead.tools.patching import apply
+from fairlead.tools.structured import outcome_schema
 from fairlead.tools.toolbox import Call
 
 NAME = "apply_patch"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fairlead.model.params import SandboxPermissions, Size, Stdin
+from fairlead.tools.answer import answer
 from fairlead.tools.common import (
     LOGIN,
     MAX_TOKENS,
@@ -16,13 +17,11 @@ from fairlead.tools.common import (
     workdir,
 )
 from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import choice, command, flag, integer, session_number, text, variables
-from fairlead.tools.model import Annotations
-from fairlead.tools.structured import EXEC_SCHEMA
-from fairlead.tools.answer import answer
 from fairlead.tools.format import format_exec
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.kinds import choice, command, flag, integer, session_number, text, variables
+from fairlead.tools.model import Annotations, ToolOutput
 from fairlead.tools.running import run_request
+from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.toolbox import Call, Wish, argv_request, script_request
 
 NAME = "exec_command"

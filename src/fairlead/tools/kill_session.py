@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from fairlead.tools.common import SESSION
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import text
-from fairlead.tools.model import Annotations
-from fairlead.tools.signals import signal_number
-from fairlead.tools.structured import EXEC_SCHEMA
-
+from fairlead.model.process import Whom
 from fairlead.session.collect import collect
 from fairlead.tools.answer import answer
+from fairlead.tools.common import DEFAULT_OUTPUT_TOKENS, SESSION
+from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_exec
-from fairlead.tools.model import ToolOutput
-from fairlead.model.process import Whom
-from fairlead.tools.common import DEFAULT_OUTPUT_TOKENS
+from fairlead.tools.kinds import text
+from fairlead.tools.model import Annotations, ToolOutput
+from fairlead.tools.signals import signal_number
+from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.toolbox import Call
 
 NAME = "kill_session"

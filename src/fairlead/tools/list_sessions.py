@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import flag
-from fairlead.tools.model import Annotations
 from fairlead.session.summary import summary
 from fairlead.tools.answer import facts
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.fields import Arguments, Field
+from fairlead.tools.kinds import flag
+from fairlead.tools.model import Annotations, ToolOutput
 from fairlead.tools.toolbox import Call
 
 NAME = "list_sessions"
@@ -65,4 +64,6 @@ async def run(args: Args, call: Call) -> ToolOutput:
 
 
 def _line(facts: dict[str, Any]) -> str:
-    return f"{facts['session_id']}  {facts['state']}  {facts['age_seconds']:.0f}s  {facts['command']}"
+    return (
+        f"{facts['session_id']}  {facts['state']}  {facts['age_seconds']:.0f}s  {facts['command']}"
+    )

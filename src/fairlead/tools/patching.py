@@ -24,7 +24,7 @@ class Applied:
 
 async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> Applied:
     """Read, verify, get the grant, commit. Nothing is changed unless everything can be."""
-    from fairlead.patch.commit import commit, verify
+    from fairlead.patch.commit import CommitFailed, commit, verify
     from fairlead.patch.grammar import parse
 
     try:
@@ -32,9 +32,9 @@ async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> A
         verified = await asyncio.to_thread(verify, patch, directory, None)
         await call.box.orchestrator.permit(params)
         summary = await asyncio.to_thread(commit, verified)
-    except BadRequest as error:
+    except (BadRequest, CommitFailed) as error:
         return Applied(str(error), error=error)
-    return Applied(summary.text, tuple(summary.changes))
+    return Applied(summary.text, tuple((one.letter, one.shown) for one in verified.changes))
 
 
 def intercepted(argv: Sequence[str]) -> tuple[str, str | None] | None:

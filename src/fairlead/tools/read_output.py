@@ -8,18 +8,17 @@ from enum import StrEnum
 from typing import Any
 
 from fairlead.model.errors import BadRequest
-from fairlead.tools.common import MAX_TOKENS
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import flag, integer, matching, session_ref
-from fairlead.tools.model import Annotations
-from fairlead.tools.patterns import bounded_pattern, compile_pattern
 from fairlead.model.output import StreamOutput
 from fairlead.session.grep import Matches
 from fairlead.session.lines import Line
 from fairlead.session.log import OutputLog
 from fairlead.session.session import Session
 from fairlead.tools.answer import as_rendered, facts
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.common import MAX_TOKENS
+from fairlead.tools.fields import Arguments, Field
+from fairlead.tools.kinds import flag, integer, matching, session_ref
+from fairlead.tools.model import Annotations, ToolOutput
+from fairlead.tools.patterns import bounded_pattern, compile_pattern
 from fairlead.tools.text import shape
 from fairlead.tools.toolbox import Call
 

@@ -9,9 +9,9 @@ from fairlead.model.errors import BadRequest, ExecError, Rejected, SpawnFailed
 from fairlead.model.output import Status
 from fairlead.tools import catalogue
 from fairlead.tools.answer import refusal
+from fairlead.tools.families import specs_of
 from fairlead.tools.model import (
     CustomPayload,
-    Family,
     FunctionPayload,
     LocalShellPayload,
     McpPayload,
@@ -23,12 +23,6 @@ from fairlead.tools.model import (
     ToolSpec,
 )
 from fairlead.tools.toolbox import Call, Toolbox
-
-FAMILIES = {
-    "codex": (Family.FIRST, Family.COMPANION),
-    "openclaw": (Family.SECOND, Family.COMPANION),
-    "all": (Family.FIRST, Family.SECOND, Family.COMPANION),
-}
 
 
 class Runnable(Protocol):
@@ -94,9 +88,7 @@ class ToolRegistry:
 
     def specs(self, family: str = "all") -> tuple[ToolSpec, ...]:
         """The tools of a family (`codex`, `openclaw` or `all`), as a model is shown them."""
-        if family not in FAMILIES:
-            raise BadRequest(f"tools: expected one of {', '.join(FAMILIES)}, got {family}")
-        return catalogue.specs(*FAMILIES[family])
+        return specs_of(family)
 
     def handler(self, name: str) -> ToolHandler:
         """The handler of a tool, by its name or an alias."""

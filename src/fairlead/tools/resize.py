@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.model.params import Size
+from fairlead.tools.answer import facts
 from fairlead.tools.common import SESSION, terminal_size
 from fairlead.tools.fields import Arguments
-from fairlead.tools.model import Annotations
-from fairlead.tools.answer import facts
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.model import Annotations, ToolOutput
 from fairlead.tools.toolbox import Call
 
 NAME = "resize"

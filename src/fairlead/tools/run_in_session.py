@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fairlead.model.params import ShellKind, Stdin
-from fairlead.tools.common import MAX_TOKENS, timeout_ms
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import choice, session_ref, text
-from fairlead.tools.model import Annotations
-from fairlead.tools.structured import outcome_schema
-from dataclasses import replace
 from fairlead.live import LiveOutput
 from fairlead.live_shells import Task
 from fairlead.model.output import Ending, ExecOutput
-from fairlead.model.params import ExecParams, Shell
+from fairlead.model.params import ExecParams, Shell, ShellKind, Stdin
 from fairlead.session.session import Session
 from fairlead.tools.answer import answer
+from fairlead.tools.common import MAX_TOKENS, timeout_ms
+from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_live
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.kinds import choice, session_ref, text
+from fairlead.tools.model import Annotations, ToolOutput
+from fairlead.tools.structured import outcome_schema
 from fairlead.tools.text import unix_lines
 from fairlead.tools.toolbox import Call, Wish, argv_request
 
@@ -81,8 +79,10 @@ async def run(args: Args, call: Call) -> ToolOutput:
     else:
         session, done = await live.run_in_own(call.agent, _shell(args, call), task)
     output = _output(session, done)
-    more = {"cwd": done.cwd} if done.cwd else {}
-    return answer(output, args.max_output_tokens, format_live, session_id=session.id, **more)
+    more: dict[str, Any] = {"session_id": session.id}
+    if done.cwd:
+        more["cwd"] = done.cwd
+    return answer(output, args.max_output_tokens, format_live, more=more)
 
 
 def _request(args: Args, call: Call) -> ExecParams:

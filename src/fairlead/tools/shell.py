@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlead.model.params import SandboxPermissions
-from fairlead.tools.common import DEFAULT_OUTPUT_TOKENS, PERMISSIONS, fold_escalation, timeout_ms, workdir
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import texts
-from fairlead.tools.model import Annotations, LocalShellPayload
-from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.answer import answer
+from fairlead.tools.common import (
+    DEFAULT_OUTPUT_TOKENS,
+    PERMISSIONS,
+    fold_escalation,
+    timeout_ms,
+    workdir,
+)
+from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_shell
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.kinds import texts
+from fairlead.tools.model import Annotations, LocalShellPayload, ToolOutput
 from fairlead.tools.running import run_request
+from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.toolbox import Call, Wish, argv_request
 
 NAME = "shell"

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlead.model.params import SandboxPermissions
-from fairlead.tools.common import DEFAULT_OUTPUT_TOKENS, LOGIN, PERMISSIONS, fold_escalation, timeout_ms, workdir
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import text
-from fairlead.tools.model import Annotations
-from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.answer import answer
+from fairlead.tools.common import (
+    DEFAULT_OUTPUT_TOKENS,
+    LOGIN,
+    PERMISSIONS,
+    fold_escalation,
+    timeout_ms,
+    workdir,
+)
+from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_shell_command
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.kinds import text
+from fairlead.tools.model import Annotations, ToolOutput
 from fairlead.tools.running import run_request
+from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.toolbox import Call, Wish, script_request
 
 NAME = "shell_command"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from fairlead.live_shells import LiveShells
@@ -14,6 +14,8 @@ from fairlead.orchestrator import ToolOrchestrator
 from fairlead.session.hub import EventHub
 from fairlead.session.session import Session
 from fairlead.session.store import SessionStore
+
+DEFAULT_SIZE = Size()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Wish:
     workdir: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     tty: bool = False
-    size: Size = Size()
+    size: Size = DEFAULT_SIZE
     stdin: Stdin = Stdin.NULL
     timeout_ms: int | None = None
     sandbox_permissions: SandboxPermissions = SandboxPermissions.USE_DEFAULT
@@ -74,7 +76,7 @@ class Wish:
 
 def argv_request(call: Call, argv: tuple[str, ...], wish: Wish) -> ExecParams:
     """A request to execute these words as they are."""
-    return ExecParams(argv=argv, **_common(call, wish))
+    return _request(call, wish, argv)
 
 
 def script_request(
@@ -87,13 +89,8 @@ def script_request(
     if login and not call.box.allow_login:
         login = False
     chosen = named(shell) if shell is not None else call.box.shell
-    return ExecParams(
-        argv=derive(chosen, script, login),
-        script=script,
-        shell=chosen,
-        login=login,
-        **_common(call, wish),
-    )
+    request = _request(call, wish, derive(chosen, script, login))
+    return replace(request, script=script, shell=chosen, login=login)
 
 
 def working_directory(call: Call, workdir: str | None) -> Path:
@@ -103,18 +100,19 @@ def working_directory(call: Call, workdir: str | None) -> Path:
     return call.box.cwd / Path(workdir).expanduser()
 
 
-def _common(call: Call, wish: Wish) -> dict[str, object]:
-    return {
-        "call_id": call.call_id,
-        "agent": call.agent,
-        "tool": call.tool,
-        "cwd": working_directory(call, wish.workdir),
-        "env": wish.env,
-        "tty": wish.tty,
-        "size": wish.size,
-        "stdin": Stdin.OPEN if wish.tty else wish.stdin,
-        "timeout": None if wish.timeout_ms is None else wish.timeout_ms / 1000,
-        "sandbox_permissions": wish.sandbox_permissions,
-        "justification": wish.justification,
-        "prefix_rule": wish.prefix_rule,
-    }
+def _request(call: Call, wish: Wish, argv: tuple[str, ...]) -> ExecParams:
+    return ExecParams(
+        call_id=call.call_id,
+        agent=call.agent,
+        tool=call.tool,
+        argv=argv,
+        cwd=working_directory(call, wish.workdir),
+        env=wish.env,
+        tty=wish.tty,
+        size=wish.size,
+        stdin=Stdin.OPEN if wish.tty else wish.stdin,
+        timeout=None if wish.timeout_ms is None else wish.timeout_ms / 1000,
+        sandbox_permissions=wish.sandbox_permissions,
+        justification=wish.justification,
+        prefix_rule=wish.prefix_rule,
+    )

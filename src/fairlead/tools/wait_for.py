@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.model.errors import BadRequest
-from fairlead.tools.common import MAX_TOKENS, SESSION
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import flag, integer
-from fairlead.tools.model import Annotations
-from fairlead.tools.patterns import bounded_pattern, compile_pattern
-from fairlead.tools.structured import outcome_schema
 from fairlead.session.collect import take
 from fairlead.session.wait import Met, Until, wait_until
 from fairlead.tools.answer import answer
+from fairlead.tools.common import MAX_TOKENS, SESSION
+from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_exec
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.kinds import flag, integer
+from fairlead.tools.model import Annotations, ToolOutput
+from fairlead.tools.patterns import bounded_pattern, compile_pattern
+from fairlead.tools.structured import outcome_schema
 from fairlead.tools.toolbox import Call
 
 NAME = "wait_for"
@@ -33,7 +32,11 @@ ANNOTATIONS = Annotations(read_only=True, destructive=False, idempotent=False, o
 HOUR_MS = 60 * 60 * 1000
 CONDITIONS = ("exit", "pattern", "quiet_ms", "bytes", "port")
 OUTPUT_SCHEMA = outcome_schema(
-    met={"type": "string", "enum": ["exit", "pattern", "quiet", "bytes", "port", "timeout"], "description": "What ended the wait."},
+    met={
+        "type": "string",
+        "enum": ["exit", "pattern", "quiet", "bytes", "port", "timeout"],
+        "description": "What ended the wait.",
+    },
     match={"type": "string", "description": "What matched the pattern."},
     match_offset={"type": "integer", "description": "Where, in the whole output."},
 )
@@ -93,7 +96,7 @@ async def run(args: Args, call: Call) -> ToolOutput:
         met = await wait_until(session, until, args.timeout_ms / 1000)
         output = take(session, began)
     call.told(output)
-    done = answer(output, args.max_output_tokens, format_exec, **_facts(met))
+    done = answer(output, args.max_output_tokens, format_exec, more=_facts(met))
     return replace(done, content=f"{_words(met)}\n{done.content}", success=True)
 
 

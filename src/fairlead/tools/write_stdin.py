@@ -6,18 +6,16 @@ import signal
 import time
 from dataclasses import dataclass
 
-from fairlead.tools.common import MAX_TOKENS
-from fairlead.tools.fields import Arguments, Field
-from fairlead.tools.kinds import flag, integer, session_number, text
-from fairlead.tools.model import Annotations
-from fairlead.tools.structured import EXEC_SCHEMA
-
 from fairlead.model.event import Interaction
 from fairlead.session.collect import collect
 from fairlead.session.session import Session
 from fairlead.tools.answer import answer
+from fairlead.tools.common import MAX_TOKENS
+from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_exec
-from fairlead.tools.model import ToolOutput
+from fairlead.tools.kinds import flag, integer, session_number, text
+from fairlead.tools.model import Annotations, ToolOutput
+from fairlead.tools.structured import EXEC_SCHEMA
 from fairlead.tools.toolbox import Call
 
 NAME = "write_stdin"

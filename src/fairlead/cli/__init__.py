@@ -1,0 +1,1 @@
+"""The `fairlead` command. One module per subcommand, each imported only when it is used."""

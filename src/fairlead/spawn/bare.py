@@ -1,0 +1,220 @@
+"""Without the launcher: pure Python, for machines where it could not be built.
+
+The same streams, sessions and exact endings, but nobody guards the tree. A command's processes
+are found by walking /proc and by their kernel session, so a daemon that cut both ties is not
+found, and if we are killed, what runs stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+from fairlead.model.env import ExecEnv
+from fairlead.model.errors import SpawnFailed
+from fairlead.model.output import Ending
+from fairlead.model.process import OutputSink, Whom
+from fairlead.spawn import listening, plan, tree
+from fairlead.spawn.failure import explain
+from fairlead.spawn.reactor import Reactor
+from fairlead.spawn.start import Ends, open_ends
+from fairlead.spawn.streams import Streams
+
+INSIST_FOR = 5.0
+_LOOK = 0.02  # the kernel has no event for "all of these are gone"
+_CHECK = 0.5  # how often we look whether the descendants of an ended command are gone
+
+# Only a session leader that opens a terminal gets it, and only after the fork: a shell does that
+# for us. The words are arguments, never part of its text.
+_TAKE_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
+
+
+class BareProcess:
+    """A command in a session of its own. Satisfies `SpawnedProcess`."""
+
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        ends: Ends,
+        sink: OutputSink,
+        reactor: Reactor,
+        *,
+        tty: bool,
+    ) -> None:
+        self._child = child
+        self._sink = sink
+        self._reactor = reactor
+        self._pidfd = os.pidfd_open(child.pid)
+        self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._known: set[int] = set()
+        self._exited = False
+        self.gone = False
+        self._streams = Streams(ends, sink, reactor, tty=tty)
+        self.write = self._streams.write
+        self.close_stdin = self._streams.close_stdin
+        self.resize = self._streams.resize
+        self.awaited = self._streams.awaited
+        self.release = self._streams.release
+        reactor.add(self._pidfd, self._on_exit)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    async def wait(self) -> Ending:
+        return await asyncio.shield(self._ended)
+
+    def signal(self, signum: int, whom: Whom = Whom.GROUP) -> None:
+        if whom is Whom.TREE:
+            for pid in self.descendants():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signum)
+            return
+        group = self._streams.foreground_group()
+        if group is None and not self._exited:
+            group = self.pid
+        if group is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signum)
+
+    async def end_tree(self, grace: float) -> tuple[int, ...]:
+        numbers = (signal.SIGHUP, signal.SIGTERM) if self._streams.tty else (signal.SIGTERM,)
+        for number in (*numbers, signal.SIGCONT):
+            self.signal(number, Whom.TREE)
+        if not await self._gone_within(grace):
+            deadline = asyncio.get_running_loop().time() + INSIST_FOR
+            while asyncio.get_running_loop().time() < deadline:
+                self.signal(signal.SIGKILL, Whom.TREE)
+                if await self._gone_within(_LOOK):
+                    break
+        return tuple(self.descendants())
+
+    def descendants(self) -> list[int]:
+        """The walk and the kernel session together, and whoever was seen before and still lives."""
+        found = set(tree.in_session(self.pid))
+        if not self._exited:
+            found.add(self.pid)
+        for pid in list(found):
+            found.update(tree.descendants(pid))
+        self._known = found | {pid for pid in self._known if tree.start_time(pid) is not None}
+        return sorted(pid for pid in self._known if tree.is_alive(pid))
+
+    def foreground_program(self) -> str | None:
+        if self._exited:
+            return None
+        return tree.name(self._streams.foreground_group() or self.pid)
+
+    def listens_on(self, port: int) -> bool:
+        return listening.any_listens(self.descendants(), port)
+
+    def waiting_for_input(self) -> bool:
+        return not self._exited and self._streams.waiting_for_input(self.descendants())
+
+    def _on_exit(self, _: memoryview) -> None:
+        self._reactor.remove(self._pidfd)
+        os.close(self._pidfd)
+        code = self._child.wait()
+        self._exited = True
+        self._streams.output.settle(lambda held_open: self._settled(code, held_open))
+
+    def _settled(self, code: int, held_open: bool) -> None:
+        self._streams.command_ended()
+        number = -code if code < 0 else None
+        ending = Ending(
+            code=128 + number if number else code,
+            signal=number,
+            descendants_alive=bool(self.descendants()),
+        )
+        self._ended.set_result(ending)
+        self._sink.exited(ending, held_open)
+        self._check_gone()
+
+    def _check_gone(self) -> None:
+        if self.gone:
+            return
+        if self.descendants():
+            asyncio.get_running_loop().call_later(_CHECK, self._check_gone)
+        else:
+            self.gone = True
+            self._sink.tree_gone()
+
+    async def _gone_within(self, seconds: float) -> bool:
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self.descendants():
+            if asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(_LOOK)
+        return True
+
+
+class BareSpawner:
+    """Starts commands without the launcher. Satisfies `Spawner`."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        self._reactor: Reactor | None = None
+        self._processes: list[BareProcess] = []
+
+    async def spawn(self, env: ExecEnv, sink: OutputSink) -> BareProcess:
+        if self._reactor is None:
+            self._reactor = Reactor(asyncio.get_running_loop())
+        with ExitStack() as on_failure, ExitStack() as always:
+            ends = open_ends(env, on_failure, always)
+            child = _popen(env, ends)
+            process = BareProcess(child, ends, sink, self._reactor, tty=env.tty)
+            on_failure.pop_all()
+        self._processes = [one for one in self._processes if not one.gone]
+        self._processes.append(process)
+        return process
+
+    async def close(self) -> None:
+        await asyncio.gather(*(one.end_tree(0.0) for one in self._processes))
+        for process in self._processes:
+            process.release()
+        self._processes.clear()
+        if self._reactor is not None:
+            self._reactor.close()
+            self._reactor = None
+
+
+def run_in_foreground(env: ExecEnv, *, tty: bool) -> int:
+    """`fairlead run` without the launcher. A terminal of its own would need a guard."""
+    if tty:
+        raise SpawnFailed("-t needs the native launcher", step="launcher", errno=0)
+    try:
+        child = subprocess.Popen(env.argv, cwd=env.cwd, env=dict(env.env))
+    except OSError as error:
+        raise _failure(env, error) from None
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+    code = child.wait()
+    return 128 - code if code < 0 else code
+
+
+def _popen(env: ExecEnv, ends: Ends) -> subprocess.Popen[bytes]:
+    wiring = ends.wiring
+    argv: Sequence[str] = env.argv
+    if env.tty:
+        argv = (*_TAKE_TERMINAL, os.ttyname(wiring.stdin), *env.argv)
+    try:
+        return subprocess.Popen(
+            argv,
+            executable=None if env.tty else env.executable,
+            stdin=wiring.stdin,
+            stdout=wiring.stdout,
+            stderr=wiring.stderr,
+            cwd=f"/proc/self/fd/{wiring.directory}",
+            env=dict(env.env),
+            start_new_session=True,
+            pass_fds=(wiring.directory,),
+        )
+    except OSError as error:
+        raise _failure(env, error) from None
+
+
+def _failure(env: ExecEnv, error: OSError) -> SpawnFailed:
+    return explain(plan.Failed(step=0, op=min(plan.EXEC_OPS), errno=error.errno or 0), env.argv[0])
