@@ -12,11 +12,40 @@ static int say(int fd, const char *text, int exit_code) {
     return exit_code;
 }
 
+/* Descriptors that came with the plan, in their order. */
+struct passed {
+    int fds[PLAN_MOST_PAIRS];
+    uint32_t count;
+};
+
+static void collect(struct passed *passed, const struct kernel_control *control, size_t size) {
+    if (size < sizeof *control || control->level != SOCKET_LEVEL || control->type != SOCKET_RIGHTS)
+        return;
+    uint32_t count = (uint32_t)((control->size - sizeof *control) / sizeof(int));
+    for (uint32_t at = 0; at < count && passed->count < PLAN_MOST_PAIRS; at++)
+        passed->fds[passed->count++] = control->fds[at];
+}
+
+/* What `read` does, where `passed` is given with the descriptors that come along. */
+static long receive(int fd, void *into, size_t size, struct passed *passed) {
+    if (!passed)
+        return sys_read(fd, into, size);
+    /* The kernel passes 253 in one message, and not a descriptor more than there is room for. */
+    char room[sizeof(struct kernel_control) + 253 * sizeof(int)] __attribute__((aligned(8)));
+    struct kernel_piece piece = {into, size};
+    struct kernel_message message = {
+        .pieces = &piece, .piece_count = 1, .control = room, .control_size = sizeof room};
+    long got = sys_receive_message(fd, &message, MESSAGE_CLOEXEC);
+    if (got >= 0)
+        collect(passed, (struct kernel_control *)room, message.control_size);
+    return got;
+}
+
 /* The engine may have made its sockets non-blocking for its own sake. */
-static long read_patiently(int fd, void *into, size_t size) {
+static long read_patiently(int fd, void *into, size_t size, struct passed *passed) {
     struct kernel_poll poll = {fd, POLL_READABLE, 0};
     for (;;) {
-        long got = sys_read(fd, into, size);
+        long got = receive(fd, into, size, passed);
         if (got == -ERR_AGAIN)
             sys_poll(&poll, 1, 0, 0);
         else if (got != -ERR_INTR)
@@ -24,19 +53,19 @@ static long read_patiently(int fd, void *into, size_t size) {
     }
 }
 
-static int read_exactly(int fd, unsigned char *into, size_t size) {
+static int read_exactly(int fd, unsigned char *into, size_t size, struct passed *passed) {
     for (long got; size; into += got, size -= (size_t)got) {
-        got = read_patiently(fd, into, size);
+        got = read_patiently(fd, into, size, passed);
         if (got <= 0)
             return got < 0 ? (int)-got : ERR_INVAL;
     }
     return 0;
 }
 
-static int read_plan(int fd, struct launch *launch) {
+static int read_plan(int fd, struct launch *launch, struct passed *passed) {
     struct plan *plan = &launch->plan;
     unsigned char header[PLAN_HEADER_SIZE];
-    int error = read_exactly(fd, header, sizeof header);
+    int error = read_exactly(fd, header, sizeof header, passed);
     if (error)
         return error;
     plan->length = plan_declared_length(header);
@@ -48,15 +77,20 @@ static int read_plan(int fd, struct launch *launch) {
         return (int)-(long)launch->workspace;
     plan->data = launch->workspace->plan;
     launch->pointers = (char **)(plan->data + ((plan->length + 7) & ~7u));
-    return read_exactly(fd, plan->data + PLAN_HEADER_SIZE, plan->length - PLAN_HEADER_SIZE);
+    return read_exactly(fd, plan->data + PLAN_HEADER_SIZE, plan->length - PLAN_HEADER_SIZE, 0);
 }
 
 static int apply_plan(struct launch *launch, int plan_fd, struct step *step) {
-    int error = read_plan(plan_fd, launch);
-    if (plan_fd != launch->control)
+    bool shared = plan_fd == launch->control;
+    struct passed passed;
+    passed.count = 0; /* the rest is never looked at: clearing it would cost a page */
+    int error = read_plan(plan_fd, launch, shared ? &passed : 0);
+    if (!shared)
         sys_close(plan_fd);
     if (error)
         return error;
+    if (!plan_resolve(&launch->plan, passed.fds, passed.count, step))
+        return ERR_INVAL;
     if (!plan_valid(&launch->plan, step))
         return ERR_INVAL;
     *step = (struct step){0};

@@ -79,6 +79,31 @@ uint32_t step_strings(const struct step *step) {
     return count;
 }
 
+static bool resolve_word(struct step *step, uint32_t index, const int *passed, uint32_t count) {
+    uint32_t word = step_word(step, index);
+    if (!(word & PLAN_PASSED))
+        return true;
+    if ((word & ~PLAN_PASSED) >= count)
+        return false;
+    step_set_word(step, index, (uint32_t)passed[word & ~PLAN_PASSED]);
+    return true;
+}
+
+bool plan_resolve(struct plan *plan, const int *passed, uint32_t count, struct step *flawed) {
+    struct step step = {0};
+    bool known = true;
+    while (known && plan_next(plan, &step) == 1) {
+        if (step.op == OP_DESCRIPTORS)
+            for (uint32_t pair = 0; known && pair < step.length / 8; pair++)
+                known = resolve_word(&step, 2 * pair, passed, count);
+        else if ((step.op == OP_DIRECTORY_FD || step.op == OP_EXEC_FD) && step.length == 4)
+            known = resolve_word(&step, 0, passed, count);
+    }
+    if (!known)
+        *flawed = step;
+    return known;
+}
+
 static bool padded_with_zeros(const struct plan *plan, const struct step *step) {
     for (const unsigned char *at = step->payload + step->length; at < plan->data + step->end; at++)
         if (*at)

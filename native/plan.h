@@ -11,6 +11,9 @@
 
 enum { PLAN_HEADER_SIZE = 8, PLAN_LARGEST = 8 << 20, PLAN_MOST_PAIRS = 256 };
 
+/* A descriptor's number with this bit is its place among those that came with the plan. */
+#define PLAN_PASSED 0x80000000u
+
 enum op {
     OP_NONE, /* the plan itself, where a report has to name a step */
     OP_GUARD,
@@ -57,6 +60,11 @@ int plan_next(const struct plan *plan, struct step *step);
 /* Whether every step may be applied without looking at its bounds again. If not, `flawed` names
  * the first step that is wrong. */
 bool plan_valid(const struct plan *plan, struct step *flawed);
+
+/* Puts the numbers of the descriptors that came with the plan where it names their places. False
+ * if it names one that did not come; then `flawed` is the step that does. Bounds are respected,
+ * but nothing else is checked: that is for `plan_valid`, afterwards. */
+bool plan_resolve(struct plan *plan, const int *passed, uint32_t count, struct step *flawed);
 
 /* The payload's `index`th number. */
 uint32_t step_word(const struct step *step, uint32_t index);

@@ -24,6 +24,7 @@ enum {
     NR_getpid = 39,
     NR_sendto = 44,
     NR_recvfrom = 45,
+    NR_recvmsg = 47,
     NR_clone = 56,
     NR_execve = 59,
     NR_wait4 = 61,
@@ -70,6 +71,7 @@ enum {
     NR_getppid = 173,
     NR_sendto = 206,
     NR_recvfrom = 207,
+    NR_recvmsg = 212,
     NR_munmap = 215,
     NR_mremap = 216,
     NR_clone = 220,
@@ -126,6 +128,9 @@ enum {
     POLL_READABLE = 1,                 /* POLLIN */
     MESSAGE_DONT_WAIT = 0x40,          /* MSG_DONTWAIT */
     MESSAGE_NO_SIGNAL = 0x4000,        /* MSG_NOSIGNAL */
+    MESSAGE_CLOEXEC = 0x40000000,      /* MSG_CMSG_CLOEXEC */
+    SOCKET_LEVEL = 1,                  /* SOL_SOCKET */
+    SOCKET_RIGHTS = 1,                 /* SCM_RIGHTS */
     LIMIT_OPEN_FILES = 7,              /* RLIMIT_NOFILE */
     MEMORY_READ_WRITE = 3,             /* PROT_READ | PROT_WRITE */
     MEMORY_SHARED_ANONYMOUS = 0x21,    /* MAP_SHARED | MAP_ANONYMOUS */
@@ -151,6 +156,25 @@ struct kernel_poll {
 struct kernel_time {
     int64_t seconds;
     int64_t nanoseconds;
+};
+struct kernel_piece {
+    void *at;
+    size_t size;
+};
+struct kernel_message {
+    void *name;
+    uint32_t name_size;
+    struct kernel_piece *pieces;
+    size_t piece_count;
+    void *control;
+    size_t control_size;
+    int flags;
+};
+struct kernel_control {
+    size_t size; /* of all, this header included */
+    int level;
+    int type;
+    int fds[];
 };
 struct kernel_dirent {
     uint64_t inode;
@@ -232,6 +256,9 @@ static inline long sys_send(int fd, const void *from, size_t size, int flags) {
 }
 static inline long sys_receive(int fd, void *into, size_t size, int flags) {
     return system_call(NR_recvfrom, fd, (long)into, (long)size, flags, 0, 0);
+}
+static inline long sys_receive_message(int fd, struct kernel_message *message, int flags) {
+    return CALL3(recvmsg, fd, message, flags);
 }
 /* With the signals of `mask` blocked meanwhile, if there is one. The kernel writes back the time
  * that is left. */

@@ -30,7 +30,7 @@ PEERS = {
 
 
 def pace(bench: Bench) -> Pace:
-    return Pace(batch=1, warm=0, rounds=100)
+    return Pace(batch=1, warm=0, rounds=100, share=1.5)
 
 
 def contenders(bench: Bench) -> list[Contender]:

@@ -101,6 +101,10 @@ class LiveShell:
 
     async def run(self, command: str, timeout: float, *, open_stdin: bool) -> LiveOutput:
         """Run one command and return when it is over, or when its time is."""
+        with self.session.attention():
+            return await self._run(command, timeout, open_stdin=open_stdin)
+
+    async def _run(self, command: str, timeout: float, *, open_stdin: bool) -> LiveOutput:
         began = time.monotonic()
         await self.prepare()
         self._number += 1
@@ -206,12 +210,13 @@ class LiveShell:
         """The end of the command, or None when the deadline comes first."""
         scanned = start
         while True:
+            seen = self.session.log.size
             if (found := self._end(marks, start, scanned)) is not None:
                 return found
-            scanned = max(start, self.session.log.size - _OVERLAP)
+            scanned = max(start, seen - _OVERLAP)
             if not self.session.running:
                 return self._end_by_exit(marks, start)
-            if not await self._change_before(deadline):
+            if not await self._change_before(seen, deadline):
                 return None
 
     def _end(self, marks: Marks, start: int, scanned: int) -> _End | None:
@@ -254,11 +259,13 @@ class LiveShell:
         self, pattern: re.Pattern[bytes], start: int, deadline: float
     ) -> tuple[int, int, re.Match[bytes]] | None:
         scanned = start
-        while (found := self._search(pattern, scanned)) is None:
-            scanned = max(start, self.session.log.size - _OVERLAP)
-            if not self.session.running or not await self._change_before(deadline):
+        while True:
+            seen = self.session.log.size
+            if (found := self._search(pattern, scanned)) is not None:
+                return found
+            scanned = max(start, seen - _OVERLAP)
+            if not self.session.running or not await self._change_before(seen, deadline):
                 return None
-        return found
 
     def _search(
         self, pattern: re.Pattern[bytes], start: int
@@ -276,10 +283,10 @@ class LiveShell:
             position += _BLOCK - _OVERLAP
         return None
 
-    async def _change_before(self, deadline: float) -> bool:
+    async def _change_before(self, seen: int, deadline: float) -> bool:
         try:
             async with asyncio.timeout_at(_loop_time(deadline)):
-                await self.session.change()
+                await self.session.change(seen)
         except TimeoutError:
             return False
         return True

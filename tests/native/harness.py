@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from fairlead.spawn import plan
 
@@ -53,9 +53,9 @@ def python(code: str) -> list[plan.Step]:
     return command(sys.executable, "-ISc", code)
 
 
-def guarded(*steps: plan.Step | list[plan.Step]) -> list[plan.Step]:
+def guarded(*steps: plan.Step | Sequence[plan.Step]) -> list[plan.Step]:
     """The steps under a guard, as the engine orders them."""
-    flat = [one for step in steps for one in (step if isinstance(step, list) else [step])]
+    flat = [one for step in steps for one in (step if isinstance(step, Sequence) else [step])]
     return [plan.Guard(own_session=True), plan.Session(), plan.ParentDeathSignal(9), *flat]
 
 
@@ -69,13 +69,15 @@ class Launch:
         *,
         keep: Sequence[int] = (),
         apart: bool = False,
+        send: Sequence[int] = (),
         wrapper: Sequence[str] = (),
     ) -> None:
         encoded = steps if isinstance(steps, bytes) else plan.encode(steps)
         self.control, theirs = socket.socketpair()
+        self.number = theirs.fileno()  # of the control socket, in the launcher
         source = memory(encoded) if apart else theirs.fileno()
         if not apart:
-            self.control.sendall(encoded)
+            socket.send_fds(self.control, [encoded], send)
         arguments = (*wrapper, str(binary), "exec", str(source), str(theirs.fileno()))
         self.process = subprocess.Popen(
             arguments, pass_fds=(*keep, source, theirs.fileno()), restore_signals=False
@@ -86,7 +88,7 @@ class Launch:
         self._arrived = bytearray()
         self.reports: list[plan.Report] = []
 
-    def __enter__(self) -> Launch:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -227,7 +227,7 @@ def test_own_group_of_the_guard(launcher):
 
 def test_process_group_alone(launcher):
     """A process group can be had without a session."""
-    steps = [plan.Guard(False), plan.ProcessGroup()]
+    steps: list[plan.Step] = [plan.Guard(False), plan.ProcessGroup()]
     reader, writer = os.pipe()
     run(launcher, [*steps, plan.Descriptors(((writer, 1),)), *python(IDS)], keep=[writer])
     os.close(writer)
@@ -240,19 +240,18 @@ def test_process_group_alone(launcher):
 def test_controlling_terminal(launcher):
     """The terminal controls the command: /dev/tty opens, and ^C reaches it."""
     master, slave = pty.openpty()
-    code = "import os, time; os.write(1, os.ttyname(os.open('/dev/tty', 2)).encode() + b'!')"
     steps = guarded(
         plan.Descriptors(((slave, 0), (slave, 1), (slave, 2))),
         plan.ControllingTty(0),
         plan.ResetSignals(),
-        command("sh", "-c", f"{sys.executable} -ISc '{code}'; exec sleep 100"),
+        command("sh", "-c", ": </dev/tty && echo controlled!; exec sleep 100"),
     )
     with harness.Launch(launcher, steps, keep=[slave]) as launch:
         os.close(slave)
         said = b""
         while b"!" not in said:
             said += os.read(master, 100)
-        assert said == b"/dev/tty!"
+        assert said.startswith(b"controlled!")
         harness.until(lambda: "sleep" in harness.name(launch.pid))
         os.write(master, b"\x03")
         assert launch.await_report(plan.Exited).status == signal.SIGINT
@@ -263,15 +262,14 @@ def test_working_directory_umask_and_limit(launcher, tmp_path):
     """The directory, the mask and the limits are those of the plan."""
     fd = os.open(tmp_path, os.O_PATH)
     try:
-        steps = [
+        steps: list[plan.Step] = [
             plan.Limit(7, 123, 456),
-            plan.Limit(4, -1, -1) if os.geteuid() == 0 else plan.Limit(4, 0, 0),
+            plan.Limit(4, 0, 0),
             plan.Umask(0o27),
             plan.WorkingDirectory(b"/usr"),
         ]
         script = "pwd; umask; ulimit -Sn; ulimit -Hn; ulimit -c"
-        core = "unlimited" if os.geteuid() == 0 else "0"
-        expected = ["0027", "123", "456", core]
+        expected = ["0027", "123", "456", "0"]
         said = output(launcher, [*steps, *command("sh", "-c", script)]).split()
         assert said == ["/usr", *expected]
         steps[-1] = plan.WorkingDirectoryFd(fd)
@@ -302,11 +300,9 @@ def test_no_environment(launcher):
     assert said == ""
 
 
-
-
 def test_signals_are_reset(launcher):
     """Whatever the engine ignores or blocks, the command starts with nothing of it."""
-    wrapper = ("sh", "-c", "trap '' HUP INT PIPE CHLD USR1; exec \"$0\" \"$@\"")
+    wrapper = ("sh", "-c", 'trap \'\' HUP INT PIPE CHLD USR1; exec "$0" "$@"')
     reader, writer = os.pipe()
     steps = guarded(
         plan.Descriptors(((writer, 1),)), plan.ResetSignals(), command("cat", "/proc/self/status")
@@ -314,7 +310,7 @@ def test_signals_are_reset(launcher):
     run(launcher, steps, keep=[writer], wrapper=wrapper)
     os.close(writer)
     with os.fdopen(reader) as stream:
-        status = dict(line.rstrip().split(":\t") for line in stream)
+        status = dict(line.rstrip().split(":", 1) for line in stream)
     for field in ("SigBlk", "SigIgn", "SigCgt"):
         assert int(status[field], 16) == 0, field
 
@@ -322,7 +318,7 @@ def test_signals_are_reset(launcher):
 def test_signals_are_inherited_without_the_step(launcher):
     """The guard blocks everything for itself; the command gets what the launcher was given."""
     steps = command("cat", "/proc/self/status")
-    status = dict(line.split(":\t") for line in output(launcher, steps).splitlines())
+    status = dict(line.split(":", 1) for line in output(launcher, steps).splitlines())
     assert int(status["SigBlk"], 16) == 0
     assert int(status["SigIgn"], 16) & 1 << (signal.SIGPIPE - 1)  # Python ignores it
 

@@ -12,13 +12,14 @@ from typing import Any
 
 from fairlead.cli.common import POLICY_FLAGS, options_from
 from fairlead.cli.flags import Flag, Line, Syntax
+from fairlead.cli.lines import MAX_LINE, numbered_lines
 from fairlead.cli.main import BAD_INPUT, FAILED
 from fairlead.engine import Engine
 from fairlead.model.errors import BadRequest
 from fairlead.model.event import Event
 from fairlead.tools.model import ToolOutput
 
-MAX_LINE = 16 << 20
+STDIN = 0
 
 SYNTAX = Syntax(
     usage="fairlead call [FLAGS] TOOL 'JSON'   or   fairlead call [FLAGS] --stdin",
@@ -27,7 +28,7 @@ SYNTAX = Syntax(
     flags=(
         *POLICY_FLAGS,
         Flag("json", "print the full result as JSON"),
-        Flag("events", "with --json: also what happened, in order"),
+        Flag("events", "print the full result as JSON, and what happened, in order"),
         Flag("stdin", "read JSON lines {tool, arguments}, answer each with a line"),
     ),
 )
@@ -46,15 +47,23 @@ def main(arguments: Sequence[str]) -> int:
 
 def _until_done(work: Coroutine[Any, Any, int]) -> int:
     """Run it; a signal cancels it, and what it started is ended before we leave."""
+    caught: list[int] = []
 
     async def watched() -> int:
         loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+
+        def stop(number: int) -> None:
+            if not caught:  # asking again does not cut the ending short
+                task.cancel()
+            caught.append(number)
+
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, task.cancel)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's wish holds
+                loop.add_signal_handler(number, stop, number)
         try:
             return await task
         except asyncio.CancelledError:
-            return 130
+            return 128 + caught[0] if caught else FAILED
 
     return asyncio.run(watched())
 
@@ -64,7 +73,7 @@ async def _one(line: Line, tool: str, arguments: str) -> int:
     async with Engine(options_from(line)) as engine:
         output = await engine.call(tool, arguments, on_event=_listener(line, events))
         left = [one for one in engine.sessions() if one["state"] != "exited"]
-    if line.on("json"):
+    if line.on("json") or line.on("events"):
         print(_result(output, events if line.on("events") else None))
     else:
         sys.stdout.write(output.content if output.content.endswith("\n") else f"{output.content}\n")
@@ -77,17 +86,14 @@ async def _one(line: Line, tool: str, arguments: str) -> int:
 
 async def _many(line: Line) -> int:
     """One answer for each line, in order. A line that is no call is answered as well."""
-    worst, number = 0, 0
+    worst = 0
     async with Engine(options_from(line)) as engine:
-        while text := await asyncio.to_thread(sys.stdin.buffer.readline, MAX_LINE):
-            number += 1
-            if not text.strip():
-                continue
+        async for number, text in numbered_lines(STDIN):
             try:
                 request = _request(text, number)
             except BadRequest as error:
                 worst = BAD_INPUT
-                print(json.dumps({"success": False, **_said(str(error))}), flush=True)
+                print(json.dumps(_not_a_call(number, str(error))), flush=True)
                 continue
             events: list[Event] = []
             output = await engine.call(
@@ -98,9 +104,14 @@ async def _many(line: Line) -> int:
     return worst
 
 
-def _request(text: bytes, number: int) -> dict[str, Any]:
+def _request(text: bytes | None, number: int) -> dict[str, Any]:
+    """One line as a call. What is wrong with its arguments the tool says."""
+    if text is None:
+        raise BadRequest(f"line {number}: longer than {MAX_LINE >> 20} MiB")
     try:
         found = json.loads(text)
+    except RecursionError:
+        raise BadRequest(f"line {number}: nested too deeply") from None
     except ValueError as error:
         raise BadRequest(f"line {number}: not JSON: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("tool"), str):
@@ -109,17 +120,18 @@ def _request(text: bytes, number: int) -> dict[str, Any]:
     if unknown:
         allowed = "tool, arguments, id"
         raise BadRequest(f"line {number}: unknown field {unknown[0]!r}; allowed: {allowed}")
-    if not isinstance(found.setdefault("arguments", {}), dict | str):
-        raise BadRequest(f"line {number}: arguments: expected an object")
+    arguments = found.get("arguments")
+    if arguments is None:
+        found["arguments"] = {}
+    elif not isinstance(arguments, dict | str):
+        found["arguments"] = json.dumps(arguments)  # a list or a number: for the tool to refuse
     return found
 
 
-def _said(message: str) -> dict[str, Any]:
+def _not_a_call(number: int, message: str) -> dict[str, Any]:
     error = {"kind": "bad_request", "message": message}
-    return {
-        "content": message,
-        "structured": {"status": "failed", "output": message, "error": error},
-    }
+    structured = {"status": "failed", "output": message, "error": error}
+    return {"line": number, "content": message, "success": False, "structured": structured}
 
 
 def _result(output: ToolOutput, events: list[Event] | None, **more: Any) -> str:

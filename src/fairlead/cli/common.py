@@ -34,11 +34,16 @@ def options_from(line: Line) -> Options:
 
 
 def _directory(text: str | None) -> Path:
-    path = Path.cwd() if text is None else Path(text).absolute()
-    if not path.is_dir():
+    try:
+        path = Path.cwd() if text is None else Path(text).absolute()
+        if path.is_dir():
+            return path
         problem = "not a directory" if path.exists() else "no such directory"
-        raise BadRequest(f"--cwd: {problem}: {text}")
-    return path
+    except OSError as error:  # it was deleted, or lies behind something that we may not enter
+        problem = error.strerror.lower() if error.strerror else str(error)
+    if text is None:
+        raise BadRequest(f"the current directory can't be used: {problem}; name one with --cwd")
+    raise BadRequest(f"--cwd: {problem}: {text}")
 
 
 def _word(kind: type[Word], name: str, text: str | None) -> Word | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from fairlead.cli import streams
 from fairlead.cli.flags import Help
 from fairlead.model.errors import BadRequest, ExecError
 
-FAILED, BAD_INPUT = 1, 2
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 # name -> (module, what it does); looked up, so that `run` never loads what `mcp` needs.
 COMMANDS = {
@@ -23,20 +24,39 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    streams.prepare()
+    try:
+        code = _told(words)
+        streams.flush()
+    except BrokenPipeError:  # whoever read our output has gone
+        streams.abandon()
+        return FAILED
+    except OSError as error:  # a full disk, say
+        streams.abandon()
+        where = f": {error.filename}" if error.filename else ""
+        return complain(f"{error.strerror or error}{where}", FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _told(words: list[str]) -> int:
+    """Carry it out. What goes wrong is one line; a traceback is for whoever asks for it."""
     try:
         return _dispatch(words)
     except Help as help_text:
         print(help_text)
         return 0
     except BadRequest as error:
-        return _complain(str(error), BAD_INPUT)
+        return complain(str(error), BAD_INPUT)
     except ExecError as error:
-        return _complain(str(error), FAILED)
-    except BrokenPipeError:  # whoever read our output has gone
-        sys.stderr.close()
-        return FAILED
-    except KeyboardInterrupt:
-        return 130
+        return complain(str(error), FAILED)
+    except OSError:
+        raise
+    except Exception as error:
+        from fairlead.cli.bug import described
+
+        return complain(described(error), FAILED)
 
 
 def _dispatch(words: list[str]) -> int:
@@ -70,6 +90,9 @@ def _usage() -> str:
     )
 
 
-def _complain(message: str, code: int) -> int:
-    print(f"fairlead: {message}", file=sys.stderr)
+def complain(message: str, code: int) -> int:
+    try:
+        print(f"fairlead: {message}", file=sys.stderr, flush=True)
+    except OSError:  # nobody can be told; the code still says it
+        pass
     return code

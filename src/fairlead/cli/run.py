@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from collections.abc import Sequence
 
 from fairlead.approval.settle import settle_unasked
 from fairlead.cli.common import POLICY_FLAGS, options_from
 from fairlead.cli.flags import Flag, Line, Syntax
+from fairlead.cli.main import complain
 from fairlead.config.options import Options
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, Rejected, SpawnFailed
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _run(_permitted(params, options), tty=line.on("tty"))
     except Rejected as error:
-        return _complain(str(error), REFUSED)
+        return complain(str(error), REFUSED)
     except SpawnFailed as error:
         missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
-        return _complain(str(error), NOT_FOUND if missing else NOT_EXECUTABLE)
+        return complain(str(error), NOT_FOUND if missing else NOT_EXECUTABLE)
 
 
 def _params(line: Line, options: Options) -> ExecParams:
@@ -94,8 +94,3 @@ def _run(env: ExecEnv, *, tty: bool) -> int:
 
     start = foreground.run_in_terminal if tty else foreground.run
     return start(os.fspath(found), env)
-
-
-def _complain(message: str, code: int) -> int:
-    print(f"fairlead: {message}", file=sys.stderr)
-    return code

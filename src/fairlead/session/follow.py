@@ -107,11 +107,12 @@ class Watch:
     async def __aiter__(self) -> AsyncIterator[Event]:
         session = self._session
         while True:
+            seen = session.log.size
             for event in self._follower.advance():
                 yield event
             if not session.running:
                 break
-            await session.change()
+            await session.change(seen)
             await asyncio.sleep(0)  # let more arrive: a watcher needs no wake-up per write
         if session.ending is not None:
             yield Ended(

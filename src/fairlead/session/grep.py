@@ -17,6 +17,7 @@ MAX_LINE = 16 << 10
 DOLLAR_OR_OPAQUE = re.compile(  # everything inside which a dollar is an ordinary character
     rb"\\Q.*?\\E|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]])*\]|\$", re.DOTALL
 )
+SPECIAL = re.compile(rb"[\\.^$*+?{}\[\]|()]")
 WHOLE_TEXT_ANCHOR = re.compile(rb"(?<!\\)(?:\\\\)*\\[Az]|\(\?[A-Za-z]*-[A-Za-z]*m")
 
 
@@ -51,6 +52,8 @@ class Around:
 class Literal:
     """Plain bytes, looked for as they are."""
 
+    confirms = False
+
     def __init__(self, text: bytes) -> None:
         self._text = text
 
@@ -75,6 +78,7 @@ class Regex:
             raise BadRequest(r"pattern: lines are matched one by one: use ^ and $, not \A, \z, -m")
         options = re2.Options()
         options.never_nl = True
+        options.never_capture = True
         options.log_errors = False
         options.literal = literal
         options.case_sensitive = not ignore_case
@@ -84,14 +88,14 @@ class Regex:
             self._wider = re2.compile(wider, options)
         except re2.error as error:
             raise BadRequest(f"pattern: {_reason(error)}") from None
-        self._is_wider = b"$" in pattern and not literal
+        self.confirms = b"$" in pattern and not literal
 
     def find(self, data: bytes, start: int) -> int:
         found = self._wider.search(data, start)
         return found.start() if found else -1
 
     def confirm(self, line: bytes) -> bool:
-        return not self._is_wider or self._exact.search(line) is not None
+        return not self.confirms or self._exact.search(line) is not None
 
 
 def _before_cr(part: re.Match[bytes]) -> bytes:
@@ -110,7 +114,7 @@ def parse_pattern(
     data = pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
     if b"\n" in data:
         raise BadRequest("pattern: a line break can't match: lines are matched one by one")
-    if literal and not ignore_case:
+    if not ignore_case and (literal or not SPECIAL.search(data)):
         return Literal(data)
     return Regex(data, literal=literal, ignore_case=ignore_case)
 
@@ -180,11 +184,29 @@ def hits(window: Window, finder: Literal | Regex) -> Iterator[Hit]:
         at = stop + 1
 
 
+def count_hits(window: Window, finder: Literal | Regex) -> int:
+    """How many lines match, for when nobody asks which."""
+    data, at, total = window.data, 0, 0
+    if finder.confirms and b"\r" in data:
+        return sum(1 for _ in hits(window, finder))
+    while at < len(data) and (found := finder.find(data, at)) >= 0:
+        if found == len(data) and data.endswith(b"\n"):
+            break
+        total += 1
+        stop = data.find(b"\n", found)
+        at = len(data) if stop < 0 else stop + 1
+    return total
+
+
 def search(log: Source, finder: Literal | Regex, around: Around) -> Matches:
     """Every matching line is counted; the first ones are shown, within the limits."""
     matches: list[Match] = []
     total, seen, room = 0, -1, around.max_bytes
     for window in windows(walk(log)):
+        full = room <= 0 or len(matches) >= around.max_matches
+        if full and window.line_start == window.start and not window.cut:
+            total += count_hits(window, finder)
+            continue
         for hit in hits(window, finder):
             line_start = window.line_start if hit.start == 0 else window.start + hit.start
             if line_start == seen:

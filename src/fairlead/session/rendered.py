@@ -1,11 +1,10 @@
 r"""Output as text, the way a terminal would show it in the end: progress bars at their last state.
 
-Why not a terminal emulator: the ones at hand (libghostty-vt through `pyghostty`, `pyavt`) are made
-for a screen of so many columns. Of 25,000 plain lines, `pyghostty` returned the last 301 whatever
-scrollback was asked for (24 of them and fewer per page as columns grow), it wraps a line that is
-longer than the columns, and drops the spaces at line ends. A log has to come through as it is. So
-here is a screen whose lines have no end and whose top scrolls away without being lost; what only
-moves between escape sequences is copied, and a line is taken apart into cells only when something
+Why not a terminal emulator: it is made for a window, and a log has to come through as it is. Of
+25,000 short lines, libghostty-vt (`pyghostty` 0.1.3) gave back the last 301 at 200 columns and the
+last 40 at 4,096, with a scrollback of a million or of a billion; it also trims the spaces at line
+ends. So here is a screen whose lines have no end and whose top scrolls away without being lost.
+Text without escape sequences is copied, and a line is taken apart into cells only when something
 is written over it. Work and memory are linear in the input, also for hostile input: no sequence
 may touch more than `columns` cells or `ROWS` lines.
 
@@ -204,6 +203,7 @@ class Screen:
         sequence = CSI.fullmatch(token)
         if sequence is None:
             if action := ESCAPES.get(token[1:]):
+                self.settle()
                 action(self)
             return
         private, arguments, between, final = sequence.groups()
@@ -211,6 +211,7 @@ class Screen:
         if private == "?" and final in "hl" and {47, 1047, 1049} & set(numbers):
             self.other_screen(final == "h")
         elif not private and not between and (move := SEQUENCES.get(final)):
+            self.settle()
             move(self, numbers)
 
     def save(self) -> None:

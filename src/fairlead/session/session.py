@@ -11,17 +11,18 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from fairlead.model.errors import BadRequest, Bug
 from fairlead.model.output import TIMEOUT_EXIT_CODE, Ending, StreamOutput
 from fairlead.model.params import ExecParams, Size, Stdin
 from fairlead.model.process import SpawnedProcess, Whom
+from fairlead.session.endings import GRACE, Signalled, describe
 from fairlead.session.log import OutputLog
 from fairlead.session.utf8 import incomplete_tail
 
-GRACE = 2.0  # seconds between asking and insisting
 UNREAD_LIMIT = 1 << 20
 REMEMBERED_CHUNKS = 64
 
@@ -45,8 +46,10 @@ class Session:
         self.interaction = asyncio.Lock()  # one writer or poller at a time
         self.chunks: dict[str, tuple[int, int]] = {}  # by chunk id, the range of each answer
         self.on_change: list[Callable[[Session], None]] = []
-        self._on_finish: Callable[[], None] | None = None
+        self._on_finish: list[Callable[[], None]] = []
+        self._calls = 0
         self._began = time.monotonic()
+        self._wall_time: float | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._done = asyncio.Event()
@@ -55,7 +58,9 @@ class Session:
         self._awaited = 0
         self._cursor = 0
         self._killed_by: str | None = None
+        self._signalled: Signalled | None = None
         self._timed_out = False
+        self._tree_gone = False
         self._end_task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -68,26 +73,29 @@ class Session:
             self._ping()
 
     def exited(self, ending: Ending, held_open: bool) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self.ending = self._judge_ending(ending)
+        if self.ending is None:  # else it was given up as a survivor, and reported so
+            self.ending = self._judge_ending(ending)
         self.held_open = held_open
         self.tree_alive = ending.descendants_alive
-        self.ended_at = time.time()
+        self._stop_clock()
         if self._end_task is None:  # else the call returns once the whole tree is gone
             self._finish()
 
     def tree_gone(self) -> None:
+        self._tree_gone = True
         self.tree_alive = False
         self.held_open = False
+        self.process = None  # an ended session is its log and its ending, nothing more
         self._changed()
 
     # --- life ------------------------------------------------------------------------------
 
     def attach(self, process: SpawnedProcess) -> None:
         """The process runs; from now on this session answers for it."""
+        if self._tree_gone:  # it was quicker than we were
+            return
         self.process = process
-        if self.params.timeout is not None:
+        if self.params.timeout is not None and self.ending is None:
             self._deadline = self._loop.call_later(self.params.timeout, self._time_is_up)
         if not self._awaited:
             process.awaited(False)
@@ -102,19 +110,39 @@ class Session:
 
     @property
     def wall_time(self) -> float:
-        if self.ended_at is not None:
-            return max(0.0, self.ended_at - self.started_at)
-        return time.monotonic() - self._began
+        """Seconds that the process has lived."""
+        return time.monotonic() - self._began if self._wall_time is None else self._wall_time
 
     @property
     def cursor(self) -> int:
         return self._cursor
 
-    def on_finish(self, callback: Callable[[], None]) -> None:
-        """Call back once, when the command has ended. At once, if it has."""
-        self._on_finish = callback
+    @property
+    def busy(self) -> bool:
+        """A call works with it at this moment."""
+        return self._calls > 0 or self.interaction.locked()
+
+    @contextmanager
+    def in_call(self) -> Iterator[None]:
+        """While inside, a call works with it."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
+    def on_finish(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back once, when the command has ended; at once, if it has. Returns the way to
+        take that back."""
+        self._on_finish.append(callback)
         if self._done.is_set():
             self._tell_finish()
+
+        def take_back() -> None:
+            with suppress(ValueError):
+                self._on_finish.remove(callback)
+
+        return take_back
 
     def touch(self) -> None:
         self.last_used = time.monotonic()
@@ -131,30 +159,44 @@ class Session:
 
     def signal(self, signum: int, *, by: str, whom: Whom = Whom.GROUP) -> None:
         """Send a signal. If it ends the command, the record says who sent it."""
-        self._killed_by = f"{by} ({signal.Signals(signum).name})"
-        self._living().signal(signum, whom)
+        process = self._living()
+        self._signalled = Signalled(by=by, signum=signum, at=time.monotonic())
+        process.signal(signum, whom)
 
     async def end(self, *, by: str, timed_out: bool = False) -> None:
         """Ask, wait, insist. Returns when every process of the session is gone, also if the
         caller is cancelled meanwhile: the task goes on and is awaited by whoever comes next."""
         if self._end_task is None:
-            if self.process is None or (not self.running and not self.tree_alive):
+            if self.process is None or not (self.running or self.tree_alive):
                 return
             if self.ending is None:
                 self._killed_by, self._timed_out = by, timed_out
             self._end_task = self._loop.create_task(self._end(self.process))
         await asyncio.shield(self._end_task)
 
-    def revive(self, params: ExecParams) -> None:
-        """The command ended and another takes its place: same id, same log."""
+    def revive(self, params: ExecParams) -> Callable[[], None]:
+        """The command ended and another takes its place: same id, same log. Returns the way
+        back, for when that one does not start."""
+        if self.running:
+            raise Bug("a session was started anew while its process runs")
+        former = (self.params, self.ending, self.ended_at, self.started_at, self._wall_time)
         self.params = params
-        self.ending = self.ended_at = self._killed_by = self._end_task = self._deadline = None
-        self.held_open = self.tree_alive = self._timed_out = False
+        self.process = self.ending = self.ended_at = self._wall_time = None
+        self._killed_by = self._signalled = self._end_task = self._deadline = None
+        self.held_open = self.tree_alive = self._tree_gone = self._timed_out = False
+        self.started_at, self._began = time.time(), time.monotonic()
         self._done.clear()
+
+        def undo() -> None:
+            self.params, self.ending, self.ended_at, self.started_at, self._wall_time = former
+            self._tree_gone = True
+            self._finish()
+
+        return undo
 
     def forget_killer(self) -> None:
         """A signal was survived: it is not what will end the command."""
-        self._killed_by = None
+        self._signalled = None
 
     def forget(self) -> None:
         """Drop the log. The session must have ended."""
@@ -166,31 +208,46 @@ class Session:
         """Wait for the exit, at most so long. True if it has ended."""
         if self._done.is_set():
             return True
-        self._await(1)
         try:
-            async with asyncio.timeout(seconds):
-                await self._done.wait()
+            with self.attention():
+                async with asyncio.timeout(seconds):
+                    await self._done.wait()
         except TimeoutError:
             return False
-        finally:
-            self._await(-1)
         return True
 
-    async def change(self) -> None:
-        """Wait until there is new output or the state changed."""
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        self._waiters.append(waiter)
+    @contextmanager
+    def attention(self) -> Iterator[None]:
+        """While inside, the output is read on the event loop, before that of all others."""
         self._await(1)
         try:
-            await waiter
+            yield
         finally:
             self._await(-1)
+
+    async def change(self, seen: int) -> None:
+        """Wait until there is more output than the `seen` bytes, or the state changed. Returns
+        at once when the command has ended.
+
+        The reader thread may append between the caller's look and this wait: so the waiter is
+        registered first, and then the log is looked at once more.
+        """
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        try:
+            if self.running and self.log.size == seen:
+                await waiter
+        finally:
+            with suppress(ValueError):
+                self._waiters.remove(waiter)
 
     def take_unread(self, limit: int = UNREAD_LIMIT) -> StreamOutput:
         """What came since the last look: its head and tail, and how much fell out between."""
-        end = self.log.size
-        if self.running:  # a character that is still on its way belongs to the next look
-            end -= incomplete_tail(self.log.tail(4).data)
+        # One look: the reader thread may append between a look at the size and one at the bytes.
+        last = self.log.tail(4)
+        end = last.end
+        if self.running or self.held_open:  # a character on its way belongs to the next look
+            end -= incomplete_tail(last.data)
         start, self._cursor = self._cursor, max(end, self._cursor)
         return self.log.collect(start, self._cursor, limit).stream()
 
@@ -208,10 +265,10 @@ class Session:
     # --- inside ----------------------------------------------------------------------------
 
     def _living(self) -> SpawnedProcess:
-        if self.process is None:
-            raise Bug("a session without a process was used")
         if self.ending is not None:
             raise BadRequest(f"session {self.id} has ended ({describe(self.ending)})")
+        if self.process is None:
+            raise Bug("a session without a process was used")
         return self.process
 
     async def _end(self, process: SpawnedProcess) -> None:
@@ -227,23 +284,34 @@ class Session:
 
     def _judge_ending(self, ending: Ending) -> Ending:
         code = TIMEOUT_EXIT_CODE if self._timed_out else ending.code
-        return replace(ending, code=code, timed_out=self._timed_out, killed_by=self._killed_by)
+        by = self._killed_by
+        if by is None and self._signalled is not None:
+            by = self._signalled.responsible_for(ending)
+        return replace(ending, code=code, timed_out=self._timed_out, killed_by=by)
 
     def _time_is_up(self) -> None:
         self._deadline = None
         by = f"timeout after {self.params.timeout:g} s"
+        # `end` keeps its own task: this one only starts it.
         self._timeout_task = self._loop.create_task(self.end(by=by, timed_out=True))
 
-    def _finish(self) -> None:
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
         if self.ended_at is None:
             self.ended_at = time.time()
+            self._wall_time = time.monotonic() - self._began
+
+    def _finish(self) -> None:
+        self._stop_clock()
         self._done.set()
         self._changed()
         self._tell_finish()
 
     def _tell_finish(self) -> None:
-        callback, self._on_finish = self._on_finish, None
-        if callback is not None:
+        callbacks, self._on_finish = self._on_finish, []
+        for callback in callbacks:
             callback()
 
     def _await(self, step: int) -> None:
@@ -267,13 +335,3 @@ class Session:
                 waiter.set_result(None)
         for callback in list(self.on_change):
             callback(self)
-
-
-def describe(ending: Ending) -> str:
-    """An ending in words: how, and by whom."""
-    how = f"exit code {ending.code}"
-    if ending.signal is not None:
-        how = f"signal {signal.Signals(ending.signal).name}"
-    if ending.timed_out:
-        how = f"timed out, exit code {ending.code}"
-    return f"{how}, ended by {ending.killed_by}" if ending.killed_by else how

@@ -25,6 +25,17 @@ class Shelf:
 
     active: OrderedDict[int, Session] = field(default_factory=OrderedDict)
     remembered: OrderedDict[int, Session] = field(default_factory=OrderedDict)
+    sizes: dict[int, int] = field(default_factory=dict)  # of remembered logs, when they were added
+    total: int = 0  # of `sizes`: counted along, because this is asked after every command
+
+    def remember(self, session: Session) -> None:
+        self.remembered[session.id] = session
+        self.sizes[session.id] = session.log.kept_bytes
+        self.total += self.sizes[session.id]
+
+    def drop(self, session: Session) -> None:
+        del self.remembered[session.id]
+        self.total -= self.sizes.pop(session.id)
 
 
 class SessionStore:
@@ -108,19 +119,17 @@ class SessionStore:
         """The agent knows that it ended: from now on it is only remembered."""
         shelf = self._shelf(session.params.agent)
         if shelf.active.pop(session.id, None) is not None:
-            shelf.remembered[session.id] = session
+            shelf.remember(session)
             self._shrink(shelf)
 
     def _shrink(self, shelf: Shelf) -> None:
-        size = sum(one.log.kept_bytes for one in shelf.remembered.values())
         for session in list(shelf.remembered.values()):
-            over = len(shelf.remembered) > self._capacity.remembered
-            if not over and size <= self._capacity.remembered_bytes:
+            over = len(shelf.remembered) - self._capacity.remembered
+            if over <= 0 and shelf.total <= self._capacity.remembered_bytes:
                 return
             if session.tree_alive:
                 continue  # a background child still writes into it
-            size -= session.log.kept_bytes
-            del shelf.remembered[session.id]
+            shelf.drop(session)
             self._ids.discard(session.id)
             session.forget()
 

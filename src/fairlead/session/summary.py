@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fairlead.session.session import Session, describe
+from fairlead.session.endings import describe
+from fairlead.session.session import Session
 
 
 def summary(session: Session) -> dict[str, Any]:

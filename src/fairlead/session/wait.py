@@ -39,14 +39,16 @@ async def wait_until(session: Session, until: Until, timeout: float) -> Met:
     start = session.cursor if until.since is None else until.since
     search = _Search(session, until.regex, start) if until.regex is not None else None
     deadline = time.monotonic() + timeout
-    while True:
-        met = _met(session, until, start, search) or _port_met(session, until)
-        if met is not None:
-            return met
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return Met(reason="timeout")
-        await _next_event(session, until, left)
+    with session.attention():
+        while True:
+            seen = session.log.size
+            met = _met(session, until, start, search) or _port_met(session, until)
+            if met is not None:
+                return met
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return Met(reason="timeout")
+            await _next_event(session, until, seen, left)
 
 
 def _met(session: Session, until: Until, start: int, search: _Search | None) -> Met | None:
@@ -71,7 +73,7 @@ def _quiet_for(session: Session) -> float:
     return time.monotonic() - session.last_output
 
 
-async def _next_event(session: Session, until: Until, left: float) -> None:
+async def _next_event(session: Session, until: Until, seen: int, left: float) -> None:
     """Until there is output or an end, or until a clock that we were given runs out."""
     if until.quiet is not None:
         left = min(left, max(0.0, until.quiet - _quiet_for(session)))
@@ -79,7 +81,7 @@ async def _next_event(session: Session, until: Until, left: float) -> None:
         left = min(left, _PORT_TICK)
     try:
         async with asyncio.timeout(left):
-            await session.change()
+            await session.change(seen)
     except TimeoutError:
         return
 

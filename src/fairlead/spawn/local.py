@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 from contextlib import ExitStack, suppress
+from functools import partial
 
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import Bug, SpawnFailed
@@ -20,7 +21,9 @@ from fairlead.model.process import OutputSink, Whom
 from fairlead.spawn import listening, plan, tree
 from fairlead.spawn.failure import explain
 from fairlead.spawn.reactor import Reactor
-from fairlead.spawn.start import Ends, Launched, launch, open_ends
+from fairlead.spawn.spare import Spare
+from fairlead.spawn.start import Ends, Launched, launch_steps, open_ends
+from fairlead.spawn.steps import session_steps
 from fairlead.spawn.streams import Streams
 
 INSIST_FOR = 5.0  # seconds after SIGKILL; what is alive then can't be ended by us
@@ -194,6 +197,7 @@ class LocalSpawner:
 
     def __init__(self, launcher: str) -> None:
         self._launcher = launcher
+        self._spare = Spare(launcher)
         self._reactor: Reactor | None = None
         self._processes: set[LocalProcess] = set()
         self._unreaped: set[int] = set()
@@ -219,6 +223,7 @@ class LocalSpawner:
 
     async def close(self) -> None:
         """End every tree and wait for it."""
+        self._spare.close()
         living = list(self._processes)
         for process in living:
             process._tell(plan.kill_tree())
@@ -241,10 +246,26 @@ class LocalSpawner:
     def _start(self, env: ExecEnv, sink: OutputSink) -> LocalProcess:
         with ExitStack() as on_failure, ExitStack() as always:
             ends = open_ends(env, on_failure, always)
-            launched = launch(self._launcher, env, ends, on_failure)
+            launched = self._launch(env, ends, on_failure)
             process = LocalProcess(env, launched, ends, sink, self)
             on_failure.pop_all()
-            return process
+        if self._spare.due():  # made while the command runs: nobody waits for it then
+            asyncio.get_running_loop().call_soon(self._make_spare)
+        return process
+
+    def _launch(self, env: ExecEnv, ends: Ends, on_failure: ExitStack) -> Launched:
+        steps = partial(session_steps, env)
+        launched = self._spare.take(steps, ends.wiring)
+        if launched is None:
+            launched = launch_steps(self._launcher, steps(ends.wiring), ends.wiring, on_failure)
+        else:
+            on_failure.callback(launched.control.close)
+        launched.control.setblocking(False)
+        return launched
+
+    def _make_spare(self) -> None:
+        if self._reactor is not None:  # else we were closed meanwhile
+            self._spare.make()
 
     def _reap_some(self) -> None:
         for pid in list(self._unreaped):

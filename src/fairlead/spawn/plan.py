@@ -15,6 +15,7 @@ from fairlead.model.errors import BadRequest, Bug
 
 MAX_PLAN_BYTES = 8 * 1024 * 1024
 MAX_DESCRIPTORS = 256
+PASSED = 0x8000_0000  # with this bit a number is the place of a descriptor sent with the plan
 
 
 @dataclass(frozen=True, slots=True)

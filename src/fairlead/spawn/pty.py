@@ -16,9 +16,14 @@ _IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
 def open_pty(size: Size, *, plain: bool) -> tuple[int, int]:
     """(master, slave). `plain` turns echo and newline translation off: for shells we drive."""
     master, slave = os.openpty()
-    resize(master, size)
-    if plain:
-        _make_plain(slave)
+    try:
+        resize(master, size)
+        if plain:
+            _make_plain(slave)
+    except BaseException:
+        os.close(master)
+        os.close(slave)
+        raise
     return master, slave
 
 

@@ -14,7 +14,7 @@ import select
 import threading
 from collections.abc import Callable
 
-READ_SIZE = 64 * 1024
+READ_SIZE = 256 * 1024  # only what is read is ever touched, so most of it costs nothing
 _TURN = 64  # descriptors served per turn, so that one turn stays short
 
 Readable = Callable[[memoryview], None]
@@ -28,10 +28,12 @@ class Reactor:
         self._callbacks: dict[int, Readable] = {}
         self._hot = select.epoll()
         self._cold: select.epoll | None = None
-        self._cold_fds: set[int] = set()
+        # The drainer looks up its own callbacks only. A number that it was just told of may have
+        # been closed and given to something that must be called on the loop.
+        self._cold_callbacks: dict[int, Readable] = {}
         self._wake = -1
         self._thread: threading.Thread | None = None
-        self._buffer = memoryview(bytearray(READ_SIZE))
+        self.buffer = memoryview(bytearray(READ_SIZE))  # for whoever reads on the loop
         loop.add_reader(self._hot.fileno(), self._hot_turn)
 
     def add(self, fd: int, readable: Readable) -> None:
@@ -44,23 +46,22 @@ class Reactor:
         if self._callbacks.pop(fd, None) is None:
             return
         poll = self._hot
-        if fd in self._cold_fds and self._cold is not None:
-            self._cold_fds.discard(fd)
+        if self._cold_callbacks.pop(fd, None) is not None and self._cold is not None:
             poll = self._cold
         poll.unregister(fd)
 
     def move(self, fd: int, *, hot: bool) -> None:
         """Hand `fd` to the event loop or to the drainer. Only on the event loop."""
-        if fd not in self._callbacks or (fd not in self._cold_fds) == hot:
+        if fd not in self._callbacks or (fd not in self._cold_callbacks) == hot:
             return
         cold = self._drainer()
         if hot:
-            self._cold_fds.discard(fd)
+            del self._cold_callbacks[fd]
             cold.unregister(fd)
             self._hot.register(fd, select.EPOLLIN)
         else:
             self._hot.unregister(fd)
-            self._cold_fds.add(fd)
+            self._cold_callbacks[fd] = self._callbacks[fd]
             cold.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
@@ -73,12 +74,13 @@ class Reactor:
             self._cold.close()
             os.close(self._wake)
         self._callbacks.clear()
+        self._cold_callbacks.clear()
 
     def _hot_turn(self) -> None:
         for fd, _ in self._hot.poll(0, _TURN):
             readable = self._callbacks.get(fd)
             if readable is not None:  # an earlier callback of this turn may have removed it
-                readable(self._buffer)
+                readable(self.buffer)
 
     def _drainer(self) -> select.epoll:
         """The cold set; its thread starts with the first descriptor that nobody awaits."""
@@ -98,6 +100,14 @@ class Reactor:
             for fd, _ in cold.poll(-1, _TURN):
                 if fd == self._wake:
                     return
-                readable = self._callbacks.get(fd)
+                readable = self._cold_callbacks.get(fd)
                 if readable is not None:
-                    readable(buffer)
+                    self._serve(fd, readable, buffer)
+
+    def _serve(self, fd: int, readable: Readable, buffer: memoryview) -> None:
+        try:
+            readable(buffer)
+        except Exception as error:
+            # One sink that fails must not end the reading of all others.
+            report = {"message": f"reading descriptor {fd} failed", "exception": error}
+            self._loop.call_soon_threadsafe(self._loop.call_exception_handler, report)

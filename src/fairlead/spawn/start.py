@@ -13,9 +13,9 @@ from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, SpawnFailed
 from fairlead.model.params import Stdin
 from fairlead.spawn import plan, pty
-from fairlead.spawn.steps import Wiring, session_steps
+from fairlead.spawn.steps import Wiring
 
-_INLINE_PLAN = 96 * 1024  # what a socket takes at once, with room to spare
+INLINE_PLAN = 96 * 1024  # what a socket takes at once, with room to spare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,29 +63,30 @@ def open_ends(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> Ends:
     return Ends(output=ours, stdin=writer, input_identity=identity, wiring=wiring)
 
 
-def launch(launcher: str, env: ExecEnv, ends: Ends, on_failure: ExitStack) -> Launched:
-    """Execute the launcher with its plan. Returns once it runs, not once the command does."""
-    launched = launch_steps(launcher, session_steps(env, ends.wiring), ends.wiring, on_failure)
-    launched.control.setblocking(False)
-    return launched
-
-
 def launch_steps(
     launcher: str, steps: Sequence[plan.Step], wiring: Wiring, on_failure: ExitStack
 ) -> Launched:
-    """The same for any steps."""
+    """Execute the launcher with its plan. Returns once it runs, not once the command does."""
     ours, theirs = socket.socketpair()
     on_failure.callback(ours.close)
     encoded = plan.encode(steps)
     with theirs, ExitStack() as always:
         source = _offer_plan(encoded, ours, theirs.fileno(), always)
-        guard = _execute(launcher, source, theirs.fileno(), wiring)
+        inherited = {source, wiring.directory, *(fd for fd, _ in wiring.pairs)}
+        guard = _execute(launcher, source, theirs.fileno(), inherited)
     return Launched(guard, ours)
 
 
-def _execute(launcher: str, source: int, control: int, wiring: Wiring) -> int:
+def start_waiting(launcher: str) -> Launched:
+    """Execute the launcher without a plan: it waits for one, and leaves if none can come."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        return Launched(_execute(launcher, theirs.fileno(), theirs.fileno(), set()), ours)
+
+
+def _execute(launcher: str, source: int, control: int, inherited: set[int]) -> int:
     """`posix_spawn` forks as cheaply as the kernel can; all else is the launcher's work."""
-    inherited = {source, control, wiring.directory, *(ours for ours, _ in wiring.pairs)}
+    inherited = inherited | {control}
     argv = ("fairlead-guard", "exec", str(source), str(control))
     actions = [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in inherited]  # onto itself: no close-on-exec
     try:
@@ -98,7 +99,7 @@ def _execute(launcher: str, source: int, control: int, wiring: Wiring) -> int:
 
 def _offer_plan(encoded: bytes, ours: socket.socket, theirs: int, always: ExitStack) -> int:
     """The descriptor that the launcher reads its plan from: the socket, or memory if it is big."""
-    if len(encoded) <= _INLINE_PLAN:
+    if len(encoded) <= INLINE_PLAN:
         ours.send(encoded)
         return theirs
     return _in_memory(encoded, always)

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fairlead.model.env import ExecEnv
 from fairlead.spawn import plan
@@ -24,6 +25,24 @@ class Wiring:
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         return ((self.stdin, 0), (self.stdout, 1), (self.stderr, 2), *self.attached)
+
+    def sent(self) -> tuple[Wiring, list[int]]:
+        """The same for a launcher that gets the descriptors with its plan, and the list of them."""
+        fds: list[int] = []
+
+        def place(fd: int) -> int:
+            if fd not in fds:
+                fds.append(fd)
+            return plan.PASSED | fds.index(fd)
+
+        wiring = Wiring(
+            stdin=place(self.stdin),
+            stdout=place(self.stdout),
+            stderr=place(self.stderr),
+            directory=place(self.directory),
+            attached=tuple((place(ours), number) for ours, number in self.attached),
+        )
+        return wiring, fds
 
 
 def session_steps(env: ExecEnv, wiring: Wiring) -> Sequence[plan.Step]:
@@ -55,8 +74,12 @@ def _command_steps(env: ExecEnv, wiring: Wiring) -> list[plan.Step]:
         plan.ResetSignals(),
         plan.WorkingDirectoryFd(wiring.directory),
         plan.Argv(tuple(map(os.fsencode, env.argv))),
-        plan.Environment(
-            tuple(os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.env.items())
-        ),
+        plan.Environment(_encoded(tuple(env.env.items()))),
         plan.Exec(os.fsencode(env.executable or env.argv[0])),
     ]
+
+
+@lru_cache(maxsize=64)
+def _encoded(variables: tuple[tuple[str, str], ...]) -> tuple[bytes, ...]:
+    """Most commands of an engine get the same environment."""
+    return tuple(os.fsencode(name) + b"=" + os.fsencode(value) for name, value in variables)

@@ -40,17 +40,17 @@ class Streams:
     def resize(self, size: Size) -> None:
         if not self.tty:
             raise BadRequest("the session has no terminal to resize; start it with tty=true")
-        if not self.output.ended:
-            pty.resize(self.output.fd, size)
+        if self._terminal is not None:
+            pty.resize(self._terminal, size)
 
     def awaited(self, yes: bool) -> None:
         self.output.awaited(yes)
 
     def foreground_group(self) -> int | None:
         """The process group that owns the terminal now."""
-        if not self.tty or self.output.ended:
+        if self._terminal is None:
             return None
-        return pty.foreground_group(self.output.fd)
+        return pty.foreground_group(self._terminal)
 
     def waiting_for_input(self, pids: list[int]) -> bool:
         """Does one of these wait for what we would write? With a terminal only its foreground."""
@@ -59,7 +59,7 @@ class Streams:
         if self.tty:
             group = self.foreground_group()
             pids = tree.in_group(group, pids) if group else []
-        editor = self.tty and not self.output.ended and not pty.is_line_mode(self.output.fd)
+        editor = self._terminal is not None and not pty.is_line_mode(self._terminal)
         return reading.blocked_in_read(pids, self._input_file, line_editor=editor)
 
     def command_ended(self) -> None:
@@ -67,8 +67,21 @@ class Streams:
         if self._stdin is not None and not self.tty:
             self._stdin.close()
 
+    def tree_gone(self) -> None:
+        """Nobody is left to write or to read: take what was written, and close."""
+        self.output.finish()
+        if self._stdin is not None:
+            self._stdin.close()
+
     def release(self) -> None:
         """Close everything, whoever still holds the other ends."""
         self.output.close()
         if self._stdin is not None:
             self._stdin.close()
+
+    @property
+    def _terminal(self) -> int | None:
+        """The descriptor to ask the terminal by: the writer's, which only the loop ever closes."""
+        if not self.tty or self._stdin is None or self._stdin.fd < 0:
+            return None
+        return self._stdin.fd

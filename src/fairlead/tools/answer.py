@@ -10,7 +10,7 @@ from typing import Any
 from fairlead.model.output import ExecOutput, Status, StreamOutput
 from fairlead.tools.model import ToolOutput
 from fairlead.tools.structured import structured
-from fairlead.tools.text import Shaped, shape
+from fairlead.tools.text import Shaped, invalid_bytes, shape
 
 Format = Callable[[ExecOutput, Shaped], str]
 
@@ -21,10 +21,14 @@ def answer(
     text: Format,
     *,
     rendered: bool = False,
+    total_lines: int | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> ToolOutput:
-    """The answer of a tool that ran something."""
-    shaped = shape(as_rendered(output.output) if rendered else output.output, max_tokens)
+    """The answer of a tool that ran something. `total_lines`: where more is known of it than can
+    be counted in what is left."""
+    shaped = shape_rendered(output.output, max_tokens) if rendered else shape(output.output, max_tokens)
+    if total_lines is not None:
+        shaped = replace(shaped, total_lines=total_lines)
     return ToolOutput(
         content=text(output, shaped),
         success=output.status in (Status.COMPLETED, Status.RUNNING),
@@ -50,12 +54,12 @@ def facts(content: str, data: Mapping[str, Any], *, success: bool = True) -> Too
     return ToolOutput(content=content, success=success, structured=data)
 
 
-def as_rendered(stream: StreamOutput) -> StreamOutput:
-    """The same stretch as a terminal would show it."""
+def shape_rendered(stream: StreamOutput, max_tokens: int) -> Shaped:
+    """A stretch of output as a terminal would show it, within `max_tokens`."""
     from fairlead.session.rendered import render
 
-    return replace(
-        stream,
-        head=render(stream.head).encode("utf-8", "surrogateescape"),
-        tail=render(stream.tail).encode("utf-8", "surrogateescape"),
-    )
+    if not stream.omitted:  # then head and tail are neighbours, maybe in the midst of a sequence
+        stream = StreamOutput(head=stream.kept)
+    shown = replace(stream, head=render(stream.head).encode(), tail=render(stream.tail).encode())
+    # Rendering made U+FFFD of what is not UTF-8: only the bytes themselves still tell how many.
+    return replace(shape(shown, max_tokens), replaced_bytes=invalid_bytes(stream))

@@ -42,7 +42,7 @@ def format_shell_command(output: ExecOutput, shaped: Shaped) -> str:
     lines.append(f"Wall time: {output.wall_time:.1f} seconds")
     if shaped.truncated:
         lines.append(f"Total output lines: {shaped.total_lines}")
-    return "\n".join([*lines, "Output:", _body(output, shaped)])
+    return "\n".join([*lines, "Output:", _after_timeout(output, shaped.body)])
 
 
 def format_shell(output: ExecOutput, shaped: Shaped) -> str:
@@ -55,7 +55,7 @@ def format_shell(output: ExecOutput, shaped: Shaped) -> str:
     }
     if output.warnings:
         metadata["warnings"] = list(output.warnings)
-    answer: dict[str, Any] = {"output": _body(output, shaped), "metadata": metadata}
+    answer: dict[str, Any] = {"output": _after_timeout(output, shaped.text), "metadata": metadata}
     return dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -70,8 +70,8 @@ def _ended(output: ExecOutput) -> Ending:
     return output.ending
 
 
-def _body(output: ExecOutput, shaped: Shaped) -> str:
+def _after_timeout(output: ExecOutput, body: str) -> str:
     if not _ended(output).timed_out:
-        return shaped.text
+        return body
     milliseconds = round(output.wall_time * 1000)
-    return f"command timed out after {milliseconds} milliseconds\n{shaped.text}"
+    return f"command timed out after {milliseconds} milliseconds\n{body}"

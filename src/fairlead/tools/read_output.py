@@ -13,7 +13,7 @@ from fairlead.session.grep import Matches
 from fairlead.session.lines import Line
 from fairlead.session.log import OutputLog
 from fairlead.session.session import Session
-from fairlead.tools.answer import as_rendered, facts
+from fairlead.tools.answer import facts, shape_rendered
 from fairlead.tools.common import MAX_TOKENS
 from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.kinds import flag, integer, matching, session_ref
@@ -38,6 +38,8 @@ OUTPUT_SCHEMA: dict[str, Any] = {
         "session_id": {"type": ["integer", "string"]},
         "chunk_id": {"type": "string"},
         "original_token_count": {"type": "integer"},
+        "omitted_bytes": {"type": "integer", "description": "Not read to make this answer."},
+        "replaced_bytes": {"type": "integer", "description": "Not UTF-8, so shown as U+FFFD."},
         "total_lines": {"type": "integer"},
         "total_bytes": {"type": "integer"},
         "dropped_bytes": {"type": "integer", "description": "No longer kept anywhere."},
@@ -184,36 +186,33 @@ def _answer(args: Args, session: Session, log: OutputLog) -> ToolOutput:
             stream = StreamOutput(head=_matches_text(found))
         case Mode.TAIL:
             lines = log.tail_lines(args.tail_lines or 1, max_bytes=budget).lines
-            stream = StreamOutput(head=_lines_text(lines, log))
+            stream, more = _page(lines, log)
+        case Mode.LINES if args.limit_lines is None and args.offset_line in (None, 1):
+            stream = log.collect(0, log.size, max(budget, 2)).stream()
         case Mode.LINES:
-            first, count = args.offset_line or 1, args.limit_lines
-            if count is None and first == 1:
-                stream = log.collect(0, log.size, max(budget, 2)).stream()
-            else:
-                page = log.lines(first, count or MAX_LINES, max_bytes=budget)
-                stream = StreamOutput(head=_lines_text(page.lines, log))
-                if page.lines:
-                    more = {"first_line": page.lines[0].number, "last_line": page.lines[-1].number}
+            count = args.limit_lines or MAX_LINES
+            lines = log.lines(args.offset_line or 1, count, max_bytes=budget).lines
+            stream, more = _page(lines, log)
     return _told(args, session, log, stream, more)
 
 
 def _told(
     args: Args, session: Session, log: OutputLog, stream: StreamOutput, more: dict[str, Any]
 ) -> ToolOutput:
-    shaped = shape(as_rendered(stream) if args.rendered else stream, args.max_output_tokens)
-    data: dict[str, Any] = {
+    shaped = (shape_rendered if args.rendered else shape)(stream, args.max_output_tokens)
+    found: dict[str, Any] = {
         "output": shaped.text,
         "session_id": session.id,
+        "chunk_id": args.chunk_id,
         "original_token_count": shaped.original_token_count,
+        "omitted_bytes": shaped.omitted_bytes or None,
+        "replaced_bytes": shaped.replaced_bytes or None,
         "total_bytes": log.size,
         "total_lines": log.count_lines(),
+        "dropped_bytes": log.dropped or None,
         **more,
     }
-    if args.chunk_id is not None:
-        data["chunk_id"] = args.chunk_id
-    if log.dropped:
-        data["dropped_bytes"] = log.dropped
-    data = {name: fact for name, fact in data.items() if fact is not None}
+    data = {name: fact for name, fact in found.items() if fact is not None}
     return facts(f"{_header(data)}\nOutput:\n{shaped.text}", data)
 
 
@@ -241,10 +240,21 @@ def _grep(args: Args, log: OutputLog, budget: int) -> Matches:
     )
 
 
-def _lines_text(lines: tuple[Line, ...], log: OutputLog) -> bytes:
-    """The lines as they stand in the log; the last one without a newline if it has none yet."""
-    text = b"\n".join(line.data for line in lines)
-    return text + b"\n" if lines and lines[-1].end < log.size else text
+def _page(lines: tuple[Line, ...], log: OutputLog) -> tuple[StreamOutput, dict[str, Any]]:
+    """The lines as they stand in the log, the last one without a newline if it has none yet; and
+    which they are."""
+    if not lines:
+        return StreamOutput(), {}
+    text = b"\n".join(_whole(line) for line in lines)
+    if lines[-1].end < log.size:
+        text += b"\n"
+    return StreamOutput(head=text), {"first_line": lines[0].number, "last_line": lines[-1].number}
+
+
+def _whole(line: Line) -> bytes:
+    """A line, with a mark for the part of it that is not there: too long, or no longer kept."""
+    missing = line.end - line.start - len(line.data)
+    return line.data + (f"…{missing} bytes cut…".encode() if missing > 0 else b"")
 
 
 def _matches_text(found: Matches) -> bytes:
@@ -252,7 +262,7 @@ def _matches_text(found: Matches) -> bytes:
     shown: dict[int, bytes] = {}
     for match in found.matches:
         for line in (*match.before, *match.after):
-            shown.setdefault(line.number, b"%d-%b" % (line.number, line.data))
+            shown.setdefault(line.number, b"%d-%b" % (line.number, _whole(line)))
     for match in found.matches:
-        shown[match.line.number] = b"%d:%b" % (match.line.number, match.line.data)
+        shown[match.line.number] = b"%d:%b" % (match.line.number, _whole(match.line))
     return b"".join(shown[number] + b"\n" for number in sorted(shown))

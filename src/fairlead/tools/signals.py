@@ -7,15 +7,6 @@ from signal import Signals, valid_signals
 from fairlead.tools.kinds import DIGITS, Kind, expected, whole_number
 
 
-def signal_name(number: int) -> str:
-    """SIGKILL for 9; real-time signals count from SIGRTMIN."""
-    try:
-        return Signals(number).name
-    except ValueError:
-        first = getattr(Signals, "SIGRTMIN", None)
-        return f"SIGRTMIN+{number - first}" if first and number > first else f"signal {number}"
-
-
 def signal_number() -> Kind:
     """A signal that can be sent, by number or by name with or without SIG."""
 

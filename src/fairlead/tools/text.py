@@ -25,6 +25,12 @@ class Shaped:
     total_lines: int
     replaced_bytes: int  # were not UTF-8 and show as U+FFFD
     omitted_bytes: int
+    preamble: str = ""  # how `text` begins where it was cut: a warning, and how much there was
+
+    @property
+    def body(self) -> str:
+        """The text for a form that has lines of its own for what the preamble says."""
+        return self.text.removeprefix(self.preamble)
 
 
 def token_count(text: str) -> int:
@@ -73,7 +79,7 @@ def truncate_formatted(
     if shorter == text:
         return text
     count = token_count(text) if original_tokens is None else original_tokens
-    return f"{_warning(count)}\nTotal output lines: {line_count(text)}\n\n{shorter}"
+    return _preamble(count, text) + shorter
 
 
 def shape(stream: StreamOutput, max_tokens: int) -> Shaped:
@@ -86,15 +92,22 @@ def shape(stream: StreamOutput, max_tokens: int) -> Shaped:
         return _shape_with_hole(stream, max(max_tokens, 0))
     text, replaced = _decode_counting(stream.kept)
     count = tokens_in(stream.total)
-    shown = truncate_formatted(text, tokens=max_tokens, original_tokens=count)
+    shorter = truncate(text, tokens=max_tokens)
+    preamble = "" if shorter == text else _preamble(count, text)
     return Shaped(
-        text=shown,
+        text=preamble + shorter,
         original_token_count=count,
-        truncated=shown != text,
+        truncated=shorter != text,
         total_lines=line_count(text),
         replaced_bytes=replaced,
         omitted_bytes=0,
+        preamble=preamble,
     )
+
+
+def invalid_bytes(stream: StreamOutput) -> int:
+    """How many bytes of a stretch are not UTF-8."""
+    return shape(stream, 0).replaced_bytes
 
 
 def _shape_with_hole(stream: StreamOutput, max_tokens: int) -> Shaped:
@@ -110,13 +123,15 @@ def _shape_with_hole(stream: StreamOutput, max_tokens: int) -> Shaped:
     budget = max_tokens * BYTES_PER_TOKEN
     fits = len(_encode(whole)) <= budget
     cut = "" if fits else _cut_around_hole(head, tail, budget, len(marker))
+    preamble = "" if fits else f"{_warning(count)}\n"
     return Shaped(
-        text=whole if fits else f"{_warning(count)}{marker}\n{cut}",
+        text=whole if fits else f"{preamble}{marker.lstrip()}\n{cut}",
         original_token_count=count,
         truncated=not fits,
         total_lines=line_count(head + tail),
         replaced_bytes=bad_head + bad_tail,
         omitted_bytes=omitted,
+        preamble=preamble,
     )
 
 
@@ -140,6 +155,10 @@ def unix_lines(data: bytes) -> bytes:
 
 def _warning(count: int) -> str:
     return f"Warning: truncated output (original token count: {count})"
+
+
+def _preamble(count: int, text: str) -> str:
+    return f"{_warning(count)}\nTotal output lines: {line_count(text)}\n\n"
 
 
 def _cut_mark(size: int, characters: int, *, in_tokens: bool) -> str:

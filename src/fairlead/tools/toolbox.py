@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 
 from fairlead.live_shells import LiveShells
@@ -70,8 +71,13 @@ class Wish:
     @classmethod
     def of(cls, args: object) -> Wish:
         """Whatever a tool's checked arguments say about it, by the same names."""
-        said = {one.name: getattr(args, one.name) for one in fields(cls) if hasattr(args, one.name)}
-        return cls(**said)
+        return cls(**{name: getattr(args, name) for name in _shared_names(type(args))})
+
+
+@cache
+def _shared_names(kind: type) -> tuple[str, ...]:
+    """The wishes that this kind of arguments can express."""
+    return tuple(one.name for one in fields(Wish) if hasattr(kind, one.name))
 
 
 def argv_request(call: Call, argv: tuple[str, ...], wish: Wish) -> ExecParams:
@@ -97,7 +103,10 @@ def working_directory(call: Call, workdir: str | None) -> Path:
     """Relative ones start at the engine's own directory."""
     if workdir is None:
         return call.box.cwd
-    return call.box.cwd / Path(workdir).expanduser()
+    try:
+        return call.box.cwd / Path(workdir).expanduser()
+    except RuntimeError:  # `~somebody`, or `~` without HOME and passwd entry
+        raise BadRequest(f"workdir: no such home directory: {workdir!r}") from None
 
 
 def _request(call: Call, wish: Wish, argv: tuple[str, ...]) -> ExecParams:

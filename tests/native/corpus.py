@@ -1,4 +1,4 @@
-"""Plans to begin fuzzing with: `python corpus.py DIRECTORY`."""
+"""Plans to begin fuzzing with: `python -m tests.native.corpus DIRECTORY`."""
 
 from __future__ import annotations
 

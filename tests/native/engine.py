@@ -1,0 +1,14 @@
+"""An engine to be killed: starts a command under a guard, names both, and waits for its end.
+
+engine.py LAUNCHER COMMAND...
+"""
+
+import signal
+import sys
+from pathlib import Path
+
+from tests.native import harness
+
+launch = harness.Launch(Path(sys.argv[1]), harness.guarded(harness.command(*sys.argv[2:])))
+print(launch.process.pid, launch.pid, flush=True)
+signal.pause()
