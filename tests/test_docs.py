@@ -1,7 +1,6 @@
 """What the documents show is what happens.
 
-- ```console blocks: each `$ command` is run, and its output (both streams) must be what follows.
-  `…` stands for any text in a line; a line of `…` alone stands for any lines.
+- ```console blocks: each `$ command` is run and must print what follows, see `console.py`.
 - ```python blocks are run as programs; a ```output block right after one is what it prints.
 - a block right below `<!-- no-test -->` only shows something.
 - links lead to files and headings that exist, and so do the files that the tour names.
@@ -9,9 +8,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.tools.catalogue import specs
+from tests.console import check, matches, run, steps_in
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
@@ -29,7 +27,6 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_FILE = re.compile(r"`((?:src|native|tests|scripts|benchmarks|docs)/[\w./-]+)`")
 NO_TEST = "<!-- no-test -->"
-ANY = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +41,6 @@ class Block:
 
     def __str__(self) -> str:
         return f"{self.doc.relative_to(ROOT)}:{self.line}"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One command of a console block and what it should print."""
-
-    command: str
-    expected: str
 
 
 def blocks_of(doc: Path) -> Iterator[Block]:
@@ -74,57 +63,12 @@ def blocks_in(language: str) -> list[Block]:
     return [block for block in BLOCKS if block.language == language and block.tested]
 
 
-def steps_of(block: Block) -> list[Step]:
-    """Commands start with `$ ` and go on with `> `; all else is output."""
-    commands = re.split(r"^\$ ", block.text, flags=re.M)[1:]
-    steps = []
-    for command in commands:
-        first, *rest = command.splitlines()
-        lines = [first]
-        while rest and rest[0].startswith("> "):
-            lines.append(rest.pop(0)[2:])
-        steps.append(Step("\n".join(lines), "\n".join(rest)))
-    return steps
-
-
-def matches(expected: str, printed: str) -> bool:
-    """Whether the output is what the document shows, `…` standing for what varies."""
-    lines = [line_pattern(line) for line in expected.strip().splitlines()]
-    text = printed.strip()
-    return re.fullmatch("".join(lines), f"{text}\n" if text else "") is not None
-
-
-def line_pattern(line: str) -> str:
-    if line.strip() == ANY:
-        return r"(?:.*\n)*?"
-    return ".*".join(re.escape(part) for part in line.rstrip().split(ANY)) + r"[ \t]*\n"
-
-
-def run(argv: list[str], cwd: Path) -> str:
-    """Both streams, as a person at a terminal sees them. The interpreter's own bin comes first."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        argv,
-        cwd=cwd,
-        env={**os.environ, "PATH": path, "HOME": str(cwd)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.stdout if done.returncode == 0 else f"{done.stdout}[exit {done.returncode}]"
-
-
 @pytest.mark.parametrize("block", blocks_in("console"), ids=str)
 def test_a_console_block_prints_what_it_shows(block: Block, tmp_path: Path) -> None:
     """Each command in the documents prints what stands below it."""
-    steps = steps_of(block)
+    steps = steps_in(block.text)
     assert steps, "a console block without a `$ command`"
-    for step in steps:
-        # A failing command shows its exit code the way a reader would ask for it: `; echo $?`.
-        printed = run(["sh", "-c", step.command], tmp_path)
-        assert matches(step.expected, printed), f"$ {step.command}\n{printed}"
+    check(steps, tmp_path)
 
 
 def python_blocks() -> list[tuple[Block, Block | None]]:

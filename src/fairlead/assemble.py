@@ -9,6 +9,7 @@ from fairlead.approval.nobody import Nobody
 from fairlead.config.options import Options
 from fairlead.live_shells import LiveShells
 from fairlead.login import Preparer
+from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams
 from fairlead.model.process import Spawner
 from fairlead.model.requirement import Grant
@@ -62,10 +63,9 @@ def assemble(options: Options, spawner: Spawner | None = None) -> Parts:
 
 
 def _preparer(options: Options, starter: SessionStarter) -> Preparer:
-    async def capture(params: ExecParams, grant: Grant, prepared: Prepared) -> bytes:
+    async def capture(params: ExecParams, grant: Grant, prepared: Prepared) -> tuple[Ending, bytes]:
         """A login shell's start-up runs under the same plan as the command that wanted it."""
         env = plan(params, grant, options.sandbox_policy, prepared)
-        _, output = await starter.run_hidden(params, env)
-        return output
+        return await starter.run_hidden(params, env)
 
-    return Preparer(options.environment, os.environ, capture)
+    return Preparer(options.environment, os.environ, capture, options.login_seconds)

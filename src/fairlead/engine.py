@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -12,10 +11,14 @@ from typing import Any
 from fairlead.assemble import Parts, assemble
 from fairlead.config.options import Options
 from fairlead.model.errors import BadRequest, Bug
-from fairlead.model.event import Event
+from fairlead.model.event import Ended, Event, Started
+from fairlead.model.output import Status
 from fairlead.model.process import Spawner
+from fairlead.session.hub import EventHub
 from fairlead.session.session import Session
+from fairlead.session.stay import wait_in_spite_of_cancelling
 from fairlead.session.summary import summary
+from fairlead.tools.answer import refusal
 from fairlead.tools.model import FunctionPayload, ToolInvocation, ToolOutput, ToolPayload
 from fairlead.tools.registry import ToolRegistry
 from fairlead.typed import TypedCalls
@@ -34,8 +37,12 @@ class Engine(TypedCalls):
         self._parts: Parts | None = None
         self._registry: ToolRegistry | None = None
         self._calls: set[asyncio.Task[Any]] = set()
+        self._closing: asyncio.Task[None] | None = None
+        self._all_returned = asyncio.Event()
 
     async def __aenter__(self) -> Engine:
+        if self._parts is not None or self._closing is not None:
+            raise BadRequest("an engine is opened once; make a new one")
         self._parts = assemble(self.options, self._spawner)
         self._registry = ToolRegistry(self._parts.toolbox)
         return self
@@ -49,19 +56,30 @@ class Engine(TypedCalls):
         await self.close()
 
     async def close(self) -> None:
-        """End every session, then every process that is left. Nothing of ours survives."""
-        parts, self._parts = self._parts, None
-        if parts is None:
-            return
-        for call in list(self._calls):
+        """End every session, then every process that is left. Nothing of ours survives, also if
+        the caller is cancelled meanwhile. Calls that are on their way are answered so."""
+        if self._closing is None:
+            parts, self._parts = self._parts, None
+            if parts is None:
+                return
+            self._closing = asyncio.create_task(self._close(parts))
+        await wait_in_spite_of_cancelling(self._closing)
+
+    async def _close(self, parts: Parts) -> None:
+        calls = list(self._calls)
+        for call in calls:
             call.cancel()
-        await asyncio.gather(*self._calls, return_exceptions=True)
-        living = [one for one in parts.toolbox.store.everyone() if one.running or one.tree_alive]
-        await asyncio.gather(*(one.end(by="the engine was closed") for one in living))
-        await parts.spawner.close()
-        parts.toolbox.live.close()
-        for session in parts.toolbox.store.everyone():
-            session.forget()
+        if calls:  # not the tasks: what else a caller does in its task is its own
+            await self._all_returned.wait()
+        everyone = parts.toolbox.store.everyone
+        living = [one for one in everyone() if one.running or one.tree_alive]
+        try:
+            await asyncio.gather(*(one.end(by="the engine was closed") for one in living))
+        finally:
+            await parts.spawner.close()
+            parts.toolbox.live.close()
+            for session in everyone():
+                session.forget()
 
     @property
     def tools(self) -> ToolRegistry:
@@ -84,14 +102,16 @@ class Engine(TypedCalls):
         hears what happens to the call's process, also after the call has returned.
         """
         parts = self._open()
-        number = call_id or secrets.token_hex(8)
-        if on_event is not None:
-            self._listen(parts, on_event, number)
         invocation = ToolInvocation(
-            call_id=number, tool_name=tool, payload=_payload(arguments), agent=agent
+            call_id=call_id or secrets.token_hex(8),
+            tool_name=tool,
+            payload=_payload(arguments),
+            agent=agent,
         )
-        with self._known_call():
-            return await self.tools.handle(invocation)
+        if on_event is None:
+            return await self._handle(invocation)
+        with _Listening(parts.toolbox.hub, on_event, invocation.call_id):
+            return await self._handle(invocation)
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear of every process of this engine. Returns the way to stop."""
@@ -113,32 +133,58 @@ class Engine(TypedCalls):
         store.forget_agent(agent)
 
     def _open(self) -> Parts:
-        if self._parts is None:
-            raise BadRequest("the engine is not open: use it as `async with Engine() as engine:`")
-        return self._parts
+        if self._parts is not None:
+            return self._parts
+        if self._closing is not None:
+            raise BadRequest("the engine is closed")
+        raise BadRequest("the engine is not open: use it as `async with Engine() as engine:`")
 
-    @contextlib.contextmanager
-    def _known_call(self) -> Any:
-        """Closing the engine cancels the calls that are on their way."""
+    async def _handle(self, invocation: ToolInvocation) -> ToolOutput:
+        """Closing the engine cancels the calls that are on their way, and only those."""
         task = asyncio.current_task()
         if task is None:
             raise Bug("a call outside of any task")
+        nested = task in self._calls
         self._calls.add(task)
         try:
-            yield
+            return await self.tools.handle(invocation)
+        except asyncio.CancelledError:
+            if self._closing is None or nested or task.uncancel() > 0:
+                raise
+            return refusal(Status.REJECTED, "the engine was closed during this call", "closed")
         finally:
-            self._calls.discard(task)
+            if not nested:
+                self._calls.discard(task)
+            if not self._calls and self._closing is not None:
+                self._all_returned.set()
 
-    def _listen(self, parts: Parts, on_event: Callable[[Event], None], call_id: str) -> None:
-        """Hear of one call until its process has ended."""
-        from fairlead.model.event import Ended
 
-        def forward(event: Event) -> None:
-            on_event(event)
-            if isinstance(event, Ended):
-                unsubscribe()
+class _Listening:
+    """Hears of one call: while it is on its way, and of its process until that has ended."""
 
-        unsubscribe = parts.toolbox.hub.subscribe(forward, call_id)
+    def __init__(self, hub: EventHub, on_event: Callable[[Event], None], call_id: str) -> None:
+        self._on_event = on_event
+        self._processes = 0
+        self._returned = False
+        self._unsubscribe = hub.subscribe(self._hear, call_id)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        self._returned = True
+        self._leave_if_over()
+
+    def _hear(self, event: Event) -> None:
+        self._processes += isinstance(event, Started) - isinstance(event, Ended)
+        try:
+            self._on_event(event)
+        finally:
+            self._leave_if_over()
+
+    def _leave_if_over(self) -> None:
+        if self._returned and self._processes <= 0:
+            self._unsubscribe()
 
 
 def _payload(arguments: Mapping[str, Any] | str | ToolPayload | None) -> ToolPayload:

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from fairlead.model.errors import BadRequest, Rejected
 from fairlead.model.params import Shell
 from fairlead.model.process import Whom
-from fairlead.session.session import GRACE, Session
+from fairlead.session.endings import GRACE
+from fairlead.session.session import Session
+from fairlead.session.stay import in_spite_of_cancelling, wait_in_spite_of_cancelling
 from fairlead.shells import integration
 from fairlead.shells.integration import Marks, Place
 
@@ -119,11 +121,12 @@ class LiveShell:
         try:
             end = await self._wait_end(marks, start, began + timeout)
         except asyncio.CancelledError:
-            await self._stop_command(marks, start, before)
+            await in_spite_of_cancelling(self._stop_command(marks, start, before))
             raise
         if end is not None:
             return await self._finished(end, began)
-        return await self._timed_out(marks, start, before, began)
+        timed_out = asyncio.create_task(self._timed_out(marks, start, before, began))
+        return await wait_in_spite_of_cancelling(timed_out)
 
     # --- the end ---------------------------------------------------------------------------
 
@@ -139,9 +142,14 @@ class LiveShell:
             exited=end.exited,
             descendants_alive=len(self._processes() - {self._shell_pid()}) > 0,
         )
-        if end.exited:
+        if end.exited and not await self._ended_by_somebody():
             await self._renew()
         return output
+
+    async def _ended_by_somebody(self) -> bool:
+        """Not the command ended the shell, but kill_session or an eviction: that is meant."""
+        await self.session.wait_done(GRACE)
+        return self.session.ending is not None and self.session.ending.killed_by is not None
 
     async def _timed_out(
         self, marks: Marks, start: int, before: set[int], began: float
@@ -307,8 +315,9 @@ class LiveShell:
         return count
 
     def _signal_shell(self, signum: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(self._shell_pid(), signum)
+        if pid := self._shell_pid():  # 0 would be ourselves
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signum)
 
     def _shell_pid(self) -> int:
         return self.session.process.pid if self.session.process is not None else 0

@@ -65,6 +65,9 @@ class LiveShells:
         for number in [one for one in self._drivers if not self._alive(one)]:
             if not self._drivers[number].lock.locked():
                 self._drivers.pop(number).close()
+                for mine in self._own.values():  # the number may be given to another session
+                    if number in mine:
+                        mine.remove(number)
 
     def close(self) -> None:
         for driver in self._drivers.values():
@@ -122,7 +125,8 @@ class LiveShells:
         directory = Path(driver.cwd) if driver.cwd else params.cwd
         if not directory.is_dir():
             directory = params.cwd
-        await self._orchestrator.restart(session, replace(params, cwd=directory, timeout=None))
+        params = replace(params, cwd=directory, size=session.size, timeout=None)
+        await self._orchestrator.restart(session, params)
 
     @staticmethod
     def _interactive(shell: Shell) -> tuple[str, ...]:

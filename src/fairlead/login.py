@@ -11,16 +11,16 @@ import asyncio
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams, Shell, ShellKind
 from fairlead.model.requirement import Grant
 from fairlead.sandbox.plan import Prepared
 from fairlead.shells import environment
 from fairlead.shells.environment import Base, Environment, EnvironmentPolicy
-
-CAPTURE_TIMEOUT = 10.0
 
 # Whose change makes a snapshot stale. Files that these read are not followed.
 _STARTUP_FILES = {
@@ -30,15 +30,19 @@ _STARTUP_FILES = {
 }
 _SYSTEM_FILES = (
     "/etc/profile",
-    "/etc/profile.d",
     "/etc/bash.bashrc",
     "/etc/environment",
     "/etc/zsh/zshenv",
     "/etc/zsh/zprofile",
 )
 
-Capture = Callable[[ExecParams, Grant, Prepared], Awaitable[bytes]]
-Stamp = tuple[tuple[str, int, int], ...]
+_SYSTEM_FOLDER = "/etc/profile.d"
+
+# A call that sets one of these has other start-up files than the ones that were captured.
+_DECIDES_FILES = frozenset({"HOME", "ZDOTDIR"})
+
+Capture = Callable[[ExecParams, Grant, Prepared], Awaitable[tuple[Ending, bytes]]]
+Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +60,14 @@ class Preparer:
     """Prepares requests. Remembers one login per shell."""
 
     def __init__(
-        self, policy: EnvironmentPolicy, inherited: Mapping[str, str], capture: Capture
+        self,
+        policy: EnvironmentPolicy,
+        inherited: Mapping[str, str],
+        capture: Capture,
+        timeout: float,
     ) -> None:
         self._policy = policy
+        self._timeout = timeout
         self._base = environment.base(inherited, policy)
         self._capture = capture
         self._logins: dict[Shell, Login] = {}
@@ -84,10 +93,10 @@ class Preparer:
         return getattr(login.snapshot, "prelude", "") if login is not None else ""
 
     def _environment(self, base: Base, params: ExecParams) -> Environment:
-        return environment.with_overrides(base, params.env)
+        return environment.with_overrides(base, params.env, params.tty and params.screen)
 
     async def _login(self, params: ExecParams, grant: Grant) -> Login | None:
-        if not params.login or params.shell is None:
+        if not params.login or params.shell is None or _DECIDES_FILES & params.env.keys():
             return None
         from fairlead.shells.snapshot import CAPTURED
 
@@ -112,22 +121,30 @@ class Preparer:
             tool="login-snapshot",
             argv=snapshot.capture_argv(shell, nonce),
             cwd=Path("/"),
-            timeout=CAPTURE_TIMEOUT,
+            timeout=self._timeout,
         )
         prepared = Prepared(argv=request.argv, env=self._base.plain)
-        output = await self._capture(request, grant, prepared)
+        ending, output = await self._capture(request, grant, prepared)
         found = snapshot.parse(shell.kind, output, nonce, _umask())
         if isinstance(found, snapshot.Unusable):
-            return Login(stamp=stamp, base=self._base, snapshot=None)
+            told = (self._too_slow(shell),) if ending.timed_out else ()
+            return Login(stamp=stamp, base=self._base, snapshot=None, warnings=told)
         kept = snapshot.filtered(found, self._policy)
         base = environment.after_login(self._base, kept.env)
         return Login(stamp=stamp, base=base, snapshot=kept, warnings=_told(kept))
+
+    def _too_slow(self, shell: Shell) -> str:
+        return (
+            f"the start-up files of {shell.path} did not end within {self._timeout:g} s; every "
+            "login command reads them again (login: false leaves them out)"
+        )
 
 
 def _with_snapshot(params: ExecParams, login: Login, found: Environment) -> Prepared:
     from fairlead.shells.snapshot import Snapshot, apply
 
-    assert params.shell is not None and params.script is not None
+    assert params.shell is not None
+    assert params.script is not None
     assert isinstance(login.snapshot, Snapshot)
     applied = apply(params.shell, login.snapshot, params.script)
     return Prepared(
@@ -166,11 +183,11 @@ def _stamp(shell: Shell, home: str | None) -> Stamp:
     names = [*_SYSTEM_FILES]
     if home is not None:
         names += [f"{home}/{name}" for name in _STARTUP_FILES.get(shell.kind, ())]
+    with suppress(OSError):
+        names += sorted(f"{_SYSTEM_FOLDER}/{name}" for name in os.listdir(_SYSTEM_FOLDER))
     found = []
     for name in names:
-        try:
+        with suppress(OSError):
             state = os.stat(name)
-        except OSError:
-            continue
-        found.append((name, state.st_mtime_ns, state.st_size))
+            found.append((name, state.st_mtime_ns, state.st_size, state.st_ino))
     return tuple(found)

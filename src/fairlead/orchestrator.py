@@ -22,6 +22,7 @@ from fairlead.policy.judge import judge
 from fairlead.sandbox.plan import plan
 from fairlead.session.collect import collect
 from fairlead.session.session import Session
+from fairlead.session.stay import in_spite_of_cancelling
 from fairlead.shells.complete import SCRIPT_DESCRIPTOR, check_argv, problem_in
 from fairlead.starting import SessionStarter
 
@@ -45,11 +46,7 @@ class Run:
                 "tier": report.tier,
                 "missing": list(report.missing),
             },
-            "approval": {
-                "requirement": type(self.grant.requirement).__name__.lower(),
-                "decision": self.grant.decision,
-                "because": self.grant.because,
-            },
+            "approval": self.grant.facts,
         }
 
 
@@ -77,9 +74,10 @@ class ToolOrchestrator:
         began = time.monotonic()
         run = await self.start(params)
         try:
-            output = await collect(run.session, yield_time, began)
+            with run.session.in_call():
+                output = await collect(run.session, yield_time, began)
         except asyncio.CancelledError:
-            await end_in_spite_of_cancelling(run.session, by="the call was cancelled")
+            await in_spite_of_cancelling(run.session.end(by="the call was cancelled"))
             raise
         return with_facts(output, run)
 
@@ -120,16 +118,6 @@ class ToolOrchestrator:
         """What will be spawned, word for word."""
         prepared = await self._preparer.prepare(params, grant)
         return plan(params, grant, self._sandbox, prepared)
-
-
-async def end_in_spite_of_cancelling(session: Session, *, by: str) -> None:
-    """End the session and stay until it is gone, however often the caller is cancelled."""
-    ending = asyncio.ensure_future(session.end(by=by))
-    while not ending.done():
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError:
-            continue
 
 
 def with_facts(output: ExecOutput, run: Run) -> ExecOutput:

@@ -14,9 +14,11 @@ from fairlead.session.budget import MemoryBudget
 from fairlead.session.hub import EventHub
 from fairlead.session.log import OutputLog
 from fairlead.session.session import Session
+from fairlead.session.stay import in_spite_of_cancelling
 from fairlead.session.store import SessionStore
 
 _HIDDEN_BYTES = 4 << 20
+_EVICTION = "eviction: too many sessions, and this was the least recently used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +43,26 @@ class SessionStarter:
 
     async def start(self, params: ExecParams, env: ExecEnv) -> tuple[Session, tuple[str, ...]]:
         """A running session and what the agent has to be told about it."""
-        warnings = list(env.warnings)
-        if (evicted := await self._make_room(params.agent)) is not None:
-            warnings.append(evicted)
-        session = Session(self._store.reserve_id(), params, self._log(self._limits.max_bytes))
+        number = self._store.reserve_id(params.session_id)
         try:
-            await self._spawn(session, env)
+            evicted = await self._make_room(params.agent)
+            with self._store.place(params.agent):
+                session = await self._started(number, params, env)
         except BaseException:
-            self._store.release_id(session.id)
-            session.forget()
+            self._store.release_id(number)
             raise
         self._store.add(session)
-        if (crowded := self._store.crowded(params.agent)) is not None:
-            warnings.append(crowded)
-        return session, tuple(warnings)
+        crowded = self._store.crowded(params.agent)
+        return session, (*env.warnings, *evicted, *((crowded,) if crowded else ()))
 
     async def restart(self, session: Session, params: ExecParams, env: ExecEnv) -> None:
         """Another process for a session whose own has ended."""
-        session.revive(params)
-        await self._spawn(session, env)
+        undo = session.revive(params)
+        try:
+            await self._spawn(session, env)
+        except BaseException:
+            undo()
+            raise
 
     async def run_hidden(self, params: ExecParams, env: ExecEnv) -> tuple[Ending, bytes]:
         """Run something of our own to its end. It has no place in the store and no events."""
@@ -72,24 +75,42 @@ class SessionStarter:
                 raise Bug("a process ended without an ending")
             return session.ending, session.log.range_bytes(0, session.log.size)
         finally:
-            await session.end(by="the call was cancelled")
+            await in_spite_of_cancelling(session.end(by="the call was cancelled"))
             session.forget()
+
+    async def _started(self, number: int, params: ExecParams, env: ExecEnv) -> Session:
+        session = Session(number, params, self._log(self._limits.max_bytes))
+        try:
+            await self._spawn(session, env)
+        except BaseException:
+            session.forget()
+            raise
+        return session
 
     async def _spawn(self, session: Session, env: ExecEnv) -> None:
         process = await self._spawner.spawn(env, session)
         session.attach(process)
-        self._hub.announce(session, process.pid)
+        self._hub.announce(session, process.pid)  # no await between these lines: nothing is missed
 
     def _log(self, max_bytes: int) -> OutputLog:
         limits = self._limits
         return OutputLog(max_bytes=max_bytes, budget=limits.budget, directory=limits.directory)
 
-    async def _make_room(self, agent: str) -> str | None:
-        """Evict one session if the agent has as many as it may have."""
-        session = self._store.candidate(agent)
-        if session is None:
-            return None
-        was = "was running and has been ended" if session.running else "had ended"
-        await session.end(by="eviction: too many sessions, and this was the least recently used")
-        self._store.retire(session)
-        return f"session {session.id} was evicted to make room; it {was}: {session.params.shown}"
+    async def _make_room(self, agent: str) -> tuple[str, ...]:
+        """Evict until the agent has a place for one more; says whom."""
+        told = list[str]()
+        while (session := self._store.candidate(agent)) is not None:
+            was = _state(session)
+            with self._store.leaving(session):
+                await session.end(by=_EVICTION)
+            self._store.retire(session)
+            told.append(
+                f"session {session.id} was evicted to make room; it {was}: {session.params.shown}"
+            )
+        return tuple(told)
+
+
+def _state(session: Session) -> str:
+    if session.running:
+        return "was running and has been ended"
+    return "had ended, and its descendants have been ended" if session.tree_alive else "had ended"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Any, TypeVar
 
 from fairlead.config.options import Options
 from fairlead.engine import Engine
+from fairlead.model.errors import BadRequest
 from fairlead.model.event import Event
 from fairlead.tools.model import ToolOutput
 
@@ -23,9 +24,14 @@ class SyncEngine:
     def __init__(self, options: Options | None = None) -> None:
         self._engine = Engine(options)
         self._loop = asyncio.new_event_loop()
+        self._closing = threading.Lock()
+        self._gate = threading.Lock()
+        self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="fairlead", daemon=True)
 
     def __enter__(self) -> SyncEngine:
+        if self._thread.ident is not None:
+            raise BadRequest("an engine is opened once; make a new one")
         self._thread.start()
         self._wait(self._engine.__aenter__())
         return self
@@ -39,13 +45,21 @@ class SyncEngine:
         self.close()
 
     def close(self) -> None:
-        """End every process and the thread."""
-        if self._loop.is_closed():
-            return
-        self._wait(self._engine.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """End every process and the thread. Calls of other threads are answered that they
+        were ended."""
+        with self._closing:
+            if self._loop.is_closed():
+                return
+            if self._thread.ident is not None:
+                self._wait(self._close(), last=True)
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+            self._loop.close()
+
+    async def _close(self) -> None:
+        await self._engine.close()
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others)  # calls of other threads get their answers first
 
     def call(
         self,
@@ -66,10 +80,25 @@ class SyncEngine:
 
         return self._wait(look())
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+    def _wait(self, work: Coroutine[Any, Any, T], *, last: bool = False) -> T:
+        try:
+            future = self._submitted(work, last)
+        except BadRequest:
+            work.close()
+            raise
         try:
             return future.result()
         except (KeyboardInterrupt, CancelledError):
             future.cancel()
             raise
+
+    def _submitted(self, work: Coroutine[Any, Any, T], last: bool) -> Future[T]:
+        if self._thread.ident is None:
+            raise BadRequest("the engine is not open: use it as `with SyncEngine() as engine:`")
+        if threading.get_ident() == self._thread.ident:
+            raise BadRequest("a listener may not call the engine: it would wait for itself")
+        with self._gate:  # nothing is given to the loop after its last work: nobody would do it
+            if self._closed:
+                raise BadRequest("the engine is closed")
+            self._closed = last
+            return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -191,8 +191,8 @@ def test_sent_with_the_plan(launcher, numbered, tmp_path):
     os.close(directory)
     os.close(writer)
     with os.fdopen(reader) as stream:
-        # 3 is where `ls` reads the listing; nothing else that came is left.
-        assert stream.read() == f"{tmp_path}\n414040" + "1\n3\n4\n7\n9\n"
+        # 0 is where `ls` reads the listing; nothing else that came is left.
+        assert stream.read() == f"{tmp_path}\n414040" + "0\n1\n4\n7\n9\n"
     assert reports[-1] == plan.Gone()
 
 

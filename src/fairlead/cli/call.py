@@ -18,6 +18,7 @@ from fairlead.engine import Engine
 from fairlead.model.errors import BadRequest
 from fairlead.model.event import Event
 from fairlead.tools.model import ToolOutput
+from fairlead.tools.untrusted_json import decoded, quoted
 
 STDIN = 0
 
@@ -109,9 +110,7 @@ def _request(text: bytes | None, number: int) -> dict[str, Any]:
     if text is None:
         raise BadRequest(f"line {number}: longer than {MAX_LINE >> 20} MiB")
     try:
-        found = json.loads(text)
-    except RecursionError:
-        raise BadRequest(f"line {number}: nested too deeply") from None
+        found = decoded(text.decode("utf-8", "surrogateescape"))
     except ValueError as error:
         raise BadRequest(f"line {number}: not JSON: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("tool"), str):
@@ -119,7 +118,7 @@ def _request(text: bytes | None, number: int) -> dict[str, Any]:
     unknown = sorted(found.keys() - {"tool", "arguments", "id"})
     if unknown:
         allowed = "tool, arguments, id"
-        raise BadRequest(f"line {number}: unknown field {unknown[0]!r}; allowed: {allowed}")
+        raise BadRequest(f"line {number}: unknown field {quoted(unknown[0])}; allowed: {allowed}")
     arguments = found.get("arguments")
     if arguments is None:
         found["arguments"] = {}

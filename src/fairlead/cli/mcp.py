@@ -10,8 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairlead.cli import streams
 from fairlead.cli.common import POLICY_FLAGS, options_from
 from fairlead.cli.flags import Flag, Line, Syntax
+from fairlead.cli.main import FAILED, complain
 from fairlead.engine import Engine
 from fairlead.model.errors import BadRequest
 
@@ -80,13 +82,17 @@ def _announce(url: str, token: str) -> None:
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
     registration = json.dumps({"mcpServers": {"fairlead": server}}, indent=2)
     program = Path(sys.argv[0]).absolute()
-    print(
+    said = (
         f"Fairlead serves MCP at {url}\n\n"
         f"Register it with your MCP client:\n{registration}\n\n"
         "Or let the client start it itself, on stdin and stdout:\n"
         f"  {program} mcp\n\n"
         "Try a call from another terminal:\n"
         f"""  {program} call exec_command '{{"cmd": "echo hello"}}'\n\n"""
-        "Ctrl-C stops the server and ends every process that it started.",
-        flush=True,
+        "Ctrl-C stops the server and ends every process that it started."
     )
+    try:
+        print(said, flush=True)
+    except OSError as error:  # served all the same: the token may be known from the environment
+        streams.abandon()
+        complain(f"can't print where the server is: {error.strerror}", FAILED)

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     except Rejected as error:
         return complain(str(error), REFUSED)
     except SpawnFailed as error:
-        missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        missing = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
         return complain(str(error), NOT_FOUND if missing else NOT_EXECUTABLE)
 
 
@@ -72,11 +72,12 @@ def _params(line: Line, options: Options) -> ExecParams:
 def _permitted(params: ExecParams, options: Options) -> ExecEnv:
     """The same stages as for an agent's call. Here nobody is asked: the question is the refusal."""
     requirement = judge(params, options.approval_policy, options.sandbox_policy)
-    if isinstance(requirement, NeedsApproval):
+    grant = settle_unasked(requirement)
+    if grant is None:
         from fairlead.approval.nobody import refusal
 
+        assert isinstance(requirement, NeedsApproval)
         raise refusal(requirement)
-    grant = settle_unasked(requirement)
     own = base(os.environ, options.environment).own
     prepared = Prepared(argv=params.argv, env={**own, "FAIRLEAD": "1"})
     return plan(params, grant, options.sandbox_policy, prepared)

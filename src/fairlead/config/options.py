@@ -28,6 +28,7 @@ class Options:
     environment: EnvironmentPolicy = EnvironmentPolicy()
     shell: str | None = None
     allow_login: bool = True
+    login_seconds: float = 10.0  # how long a login shell's start-up may take to be remembered
     capacity: Capacity = Capacity()
     log_bytes: int = 256 << 20  # of one session's output on disk
     memory_bytes: int = 64 << 20  # of all sessions' output in memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -22,7 +23,7 @@ from fairlead.mcp.gate import PATH, Gate
 from fairlead.mcp.scopes import Scopes, agent_of
 from fairlead.mcp.server import DEFAULT_AGENT, Context, build_server
 from fairlead.mcp.stop import stop_on_signals
-from fairlead.model.errors import BadRequest
+from fairlead.model.errors import BadRequest, ExecError
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # and where a client here finds them
@@ -167,7 +168,13 @@ def security(host: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettin
 def listening(host: str, port: int) -> Iterator[socket.socket]:
     """A socket that accepts connections, before anybody is told of it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        number = error.errno or 0  # below zero for a name that can't be resolved
+        why = os.strerror(number) if number > 0 else "unknown host"
+        raise ExecError(f"can't listen on {bracketed(host)}:{port}: {why}") from None
+    with listener:
         yield listener
 
 

@@ -65,11 +65,14 @@ class ExecParams:
     tty: bool = False
     size: Size = Size()
     plain_tty: bool = False  # no echo, no newline translation: for shells that we drive
+    screen: bool = False  # somebody looks at the terminal as a terminal: it may use its abilities
     stdin: Stdin = Stdin.NULL
     timeout: float | None = None  # seconds the *process* may live
     sandbox_permissions: SandboxPermissions = SandboxPermissions.USE_DEFAULT
     justification: str | None = None
     prefix_rule: tuple[str, ...] | None = None
+    session_id: int | None = None  # the number that the call wants for its session
+    files: tuple[Path, ...] = ()  # of a patch: what it would touch; an approval is for these
 
     @property
     def shown(self) -> str:

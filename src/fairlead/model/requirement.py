@@ -51,3 +51,12 @@ class Grant:
     requirement: Requirement
     decision: str  # "skip" when nobody had to be asked
     because: str
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The decision as a result reports it."""
+        return {
+            "requirement": type(self.requirement).__name__.lower(),
+            "decision": self.decision,
+            "because": self.because,
+        }

@@ -12,24 +12,27 @@ AGAIN = 0.25
 
 
 async def collect(session: Session, yield_time: float | None, began: float) -> ExecOutput:
-    """Wait for the end, at most `yield_time` seconds since `began`, and take the output that is
-    new. A session that waits for input will do nothing more until it gets some, so that ends the
-    wait as well."""
-    deadline = None if yield_time is None else began + yield_time
+    """Wait for the end, at most `yield_time` seconds from now, and take the output that is new.
+    A session that waits for input will do nothing more until it gets some, so that ends the wait
+    as well. `began` is when the call did: what happened since then, a person's approval
+    included, is not the command's time to answer."""
+    since = time.monotonic()
+    deadline = None if yield_time is None else since + yield_time
     waiting = False
-    while not waiting and not await session.wait_done(_next_look(session, deadline)):
-        waiting = _waits_for_input(session)
+    while not waiting and not await session.wait_done(_next_look(session, since, deadline)):
+        waiting = waits_for_input(session)
         if deadline is not None and time.monotonic() >= deadline:
             break
     return take(session, began, waiting=waiting)
 
 
-def _next_look(session: Session, deadline: float | None) -> float | None:
-    """Seconds until the next look at whether it waits for input: only once it has been quiet."""
+def _next_look(session: Session, since: float, deadline: float | None) -> float | None:
+    """Seconds until the next look at whether it waits for input: only once it has been quiet, and
+    has had time to take the input that it was given just now."""
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
     if not session.takes_input:
         return left
-    quiet = time.monotonic() - session.last_output
+    quiet = time.monotonic() - max(session.last_output, since)
     look = QUIET - quiet if quiet < QUIET else AGAIN
     return look if left is None else min(left, look)
 
@@ -50,5 +53,6 @@ def take(session: Session, began: float, *, waiting: bool = False) -> ExecOutput
     )
 
 
-def _waits_for_input(session: Session) -> bool:
+def waits_for_input(session: Session) -> bool:
+    """The kernel shows it blocked in a read of what we would write."""
     return session.process is not None and session.process.waiting_for_input()

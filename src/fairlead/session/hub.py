@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from fairlead.model.event import Ended, Event, Started
-from fairlead.session.follow import Follower, stream_deltas
+from fairlead.model.event import Event, Started
+from fairlead.session.follow import ended, stream_deltas
 from fairlead.session.session import Session
 
 Listener = Callable[[Event], None]
@@ -41,27 +42,33 @@ class EventHub:
     def emit(self, event: Event) -> None:
         for one in list(self._subscriptions):
             if one.call_id is None or one.call_id == event.call_id:
-                one.listener(event)
+                _tell(one, event)
 
     def wanted(self, call_id: str) -> bool:
         return any(one.call_id in (None, call_id) for one in self._subscriptions)
 
     def announce(self, session: Session, pid: int) -> None:
         """A process runs: one `Started` now, its output as it comes, one `Ended` at the end."""
-        follower: Follower | None = None
+        finish: Callable[[int], int] | None = None
         if self.wanted(session.params.call_id):
             self.emit(_started(session, pid))
-            follower = stream_deltas(session, self.emit)
+            finish = stream_deltas(session, self.emit)
 
         def finished() -> None:
-            unsent = 0
-            if follower is not None:
-                for event in follower.advance():
-                    self.emit(event)
-                unsent = follower.unsent
-            self.emit(_ended(session, unsent))
+            size = session.log.size  # a descendant may go on writing: this is where it ended
+            self.emit(ended(session, size, finish(size) if finish is not None else 0))
 
         session.on_finish(finished)
+
+
+def _tell(subscription: Subscription, event: Event) -> None:
+    """A listener's mistake is its owner's, and never the end of a command or of its output."""
+    try:
+        subscription.listener(event)
+    except Exception as error:
+        message = f"a listener failed on {type(event).__name__}"
+        context = {"message": message, "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
 
 
 def _started(session: Session, pid: int) -> Started:
@@ -75,16 +82,4 @@ def _started(session: Session, pid: int) -> Started:
         pid=pid,
         tty=params.tty,
         at=session.started_at,
-    )
-
-
-def _ended(session: Session, unsent: int) -> Ended:
-    assert session.ending is not None
-    return Ended(
-        call_id=session.params.call_id,
-        session_id=session.id,
-        ending=session.ending,
-        wall_time=session.wall_time,
-        total_bytes=session.log.size,
-        unsent=unsent,
     )

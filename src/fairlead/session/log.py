@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from fairlead.session.budget import SHARED, MemoryBudget
-from fairlead.session.buffer import MIB, HeadTailBuffer
+from fairlead.session.buffer import MIB, HeadTailBuffer, omission_marker
 from fairlead.session.grep import Around, Match, Matches, parse_pattern, search
 from fairlead.session.kept import Kept, Limits, Segment
 from fairlead.session.line_index import BLOCK, LineIndex
@@ -139,7 +139,10 @@ class OutputLog:
         """A log of its own with what is left of a range. The caller closes it."""
         twin = OutputLog()
         for position in range(start, end, MIB):
-            twin.append(self.range_bytes(position, min(end, position + MIB)))
+            for segment in self.read(position, min(MIB, end - position)):
+                if segment.missing_before:
+                    twin.append(omission_marker(segment.missing_before).encode())
+                twin.append(segment.data)
         return twin
 
     def tail(self, count: int) -> Segment:

@@ -47,6 +47,7 @@ class Session:
         self.chunks: dict[str, tuple[int, int]] = {}  # by chunk id, the range of each answer
         self.on_change: list[Callable[[Session], None]] = []
         self._on_finish: list[Callable[[], None]] = []
+        self.process_start = 0  # where in the log the output of this process begins
         self._calls = 0
         self._began = time.monotonic()
         self._wall_time: float | None = None
@@ -97,8 +98,6 @@ class Session:
         self.process = process
         if self.params.timeout is not None and self.ending is None:
             self._deadline = self._loop.call_later(self.params.timeout, self._time_is_up)
-        if not self._awaited:
-            process.awaited(False)
 
     @property
     def running(self) -> bool:
@@ -185,6 +184,7 @@ class Session:
         self._killed_by = self._signalled = self._end_task = self._deadline = None
         self.held_open = self.tree_alive = self._tree_gone = self._timed_out = False
         self.started_at, self._began = time.time(), time.monotonic()
+        self.process_start = self.log.size
         self._done.clear()
 
         def undo() -> None:
@@ -210,8 +210,11 @@ class Session:
             return True
         try:
             with self.attention():
-                async with asyncio.timeout(seconds):
+                if seconds is None:
                     await self._done.wait()
+                else:
+                    async with asyncio.timeout(seconds):
+                        await self._done.wait()
         except TimeoutError:
             return False
         return True

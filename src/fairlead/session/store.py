@@ -1,18 +1,19 @@
 """All sessions: ids, capacity, eviction, and the memory of those that ended.
 
-An agent sees only its own. Live and ended-but-unreported sessions count against its capacity;
-once the agent has been told of the end, a session is only remembered: its ending and its output
-stay readable until newer ones push it out.
+An agent sees only its own. What counts against its capacity is live or unreported: a session
+that runs, whose descendants run, or of whose end the agent has not been told yet. After that it
+is only remembered: its ending and its output stay readable until newer ones push it out.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from fairlead.model.errors import UnknownSession
+from fairlead.model.errors import BadRequest, Rejected, UnknownSession
 from fairlead.model.limits import Capacity
 from fairlead.session.session import Session
 
@@ -27,6 +28,9 @@ class Shelf:
     remembered: OrderedDict[int, Session] = field(default_factory=OrderedDict)
     sizes: dict[int, int] = field(default_factory=dict)  # of remembered logs, when they were added
     total: int = 0  # of `sizes`: counted along, because this is asked after every command
+    told: set[int] = field(default_factory=set)  # ended, and kept active by their descendants
+    leaving: set[int] = field(default_factory=set)  # are being evicted at this moment
+    starting: int = 0  # places that are taken by sessions still to come
 
     def remember(self, session: Session) -> None:
         self.remembered[session.id] = session
@@ -46,8 +50,15 @@ class SessionStore:
         self._shelves: dict[str, Shelf] = {}
         self._ids: set[int] = set()
 
-    def reserve_id(self) -> int:
-        """A number that no living or remembered session has."""
+    def reserve_id(self, wanted: int | None = None) -> int:
+        """A number that no living or remembered session has; the wanted one, if that is so."""
+        if wanted is not None:
+            if wanted in self._ids:
+                raise BadRequest(f"session {wanted} exists already; let a number be chosen")
+            self._ids.add(wanted)
+            return wanted
+        if len(self._ids) > (LAST_ID - FIRST_ID) // 2:  # finding a free one would take ever longer
+            raise Rejected("too many sessions are remembered, of all agents together")
         while True:
             number = FIRST_ID + secrets.randbelow(LAST_ID - FIRST_ID + 1)
             if number not in self._ids:
@@ -97,13 +108,45 @@ class SessionStore:
         self._shelves.pop(agent, None)
 
     def candidate(self, agent: str) -> Session | None:
-        """Whom to evict before one more session may start; None while there is room."""
-        active = list(self._shelf(agent).active.values())
-        if len(active) < self._capacity.live:
+        """Whom to evict before one more session may start; None while there is room.
+
+        The least recently used one that has ended, outside the last used ones; else the least
+        recently used one that lives; never one that a call works with. Raises `Rejected` if
+        calls work with all of them.
+        """
+        shelf = self._shelf(agent)
+        self._sweep(shelf)
+        if len(shelf.active) + shelf.starting < self._capacity.live:
             return None
-        outside = active[: max(0, len(active) - self._capacity.protected)] or active
-        idle = [one for one in outside if not one.interaction.locked()]
-        return _first(one for one in idle if not one.running) or _first(idle) or outside[0]
+        staying = [one for one in shelf.active.values() if one.id not in shelf.leaving]
+        cut = max(0, len(staying) - self._capacity.protected)
+        found = _best(staying[:cut]) or _best(staying[cut:])
+        if found is None:
+            raise Rejected(
+                f"{self._capacity.live} sessions are in use by calls that have not returned; wait "
+                "for one of them, or end one with kill_session"
+            )
+        return found
+
+    @contextmanager
+    def leaving(self, session: Session) -> Iterator[None]:
+        """While inside, the session is being evicted: nobody else evicts it too."""
+        leaving = self._shelf(session.params.agent).leaving
+        leaving.add(session.id)
+        try:
+            yield
+        finally:
+            leaving.discard(session.id)
+
+    @contextmanager
+    def place(self, agent: str) -> Iterator[None]:
+        """While inside, a place is kept for a session that is starting."""
+        shelf = self._shelf(agent)
+        shelf.starting += 1
+        try:
+            yield
+        finally:
+            shelf.starting -= 1
 
     def crowded(self, agent: str) -> str | None:
         """A warning when few places are left."""
@@ -116,19 +159,33 @@ class SessionStore:
         )
 
     def retire(self, session: Session) -> None:
-        """The agent knows that it ended: from now on it is only remembered."""
+        """The agent knows that it ended: from now on it is only remembered, as soon as its
+        descendants have ended too."""
         shelf = self._shelf(session.params.agent)
-        if shelf.active.pop(session.id, None) is not None:
-            shelf.remember(session)
-            self._shrink(shelf)
+        if session.id in shelf.active:
+            shelf.told.add(session.id)
+            self._sweep(shelf)
+
+    def is_retired(self, session: Session) -> bool:
+        """The agent knows that it ended."""
+        shelf = self._shelf(session.params.agent)
+        return session.id in shelf.remembered or session.id in shelf.told
+
+    def _sweep(self, shelf: Shelf) -> None:
+        for number in list(shelf.told):
+            session = shelf.active.get(number)
+            if session is None or session.running:  # forgotten, or started anew
+                shelf.told.discard(number)
+            elif not session.tree_alive:
+                shelf.told.discard(number)
+                shelf.remember(shelf.active.pop(number))
+                self._shrink(shelf)
 
     def _shrink(self, shelf: Shelf) -> None:
         for session in list(shelf.remembered.values()):
             over = len(shelf.remembered) - self._capacity.remembered
             if over <= 0 and shelf.total <= self._capacity.remembered_bytes:
                 return
-            if session.tree_alive:
-                continue  # a background child still writes into it
             shelf.drop(session)
             self._ids.discard(session.id)
             session.forget()
@@ -142,5 +199,8 @@ class SessionStore:
         return f"unknown session_id {session_id}: it never existed or is forgotten; {known}"
 
 
-def _first(sessions: Iterable[Session]) -> Session | None:
-    return next(iter(sessions), None)
+def _best(oldest_first: list[Session]) -> Session | None:
+    """Whom of these to evict."""
+    idle = [one for one in oldest_first if not one.busy]
+    ended = (one for one in idle if not one.running and not one.tree_alive)
+    return next(ended, None) or next(iter(idle), None)

@@ -13,6 +13,14 @@ def incomplete_tail(data: bytes) -> int:
     return 0
 
 
+def incomplete_head(data: bytes) -> int:
+    """How many bytes at the start are the end of a character that began before (0 to 3)."""
+    for at, byte in enumerate(data[:3]):
+        if byte & 0xC0 != 0x80:
+            return at
+    return min(3, len(data))
+
+
 def cut(data: bytes, limit: int) -> int:
     """The largest length ≤ `limit` that does not split a character. Invalid bytes are cut hard."""
     if len(data) <= limit:

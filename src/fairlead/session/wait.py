@@ -48,12 +48,17 @@ async def wait_until(session: Session, until: Until, timeout: float) -> Met:
             left = deadline - time.monotonic()
             if left <= 0:
                 return Met(reason="timeout")
-            await _next_event(session, until, seen, left)
+            if search is not None and search.behind:
+                await asyncio.sleep(0)  # a long log is searched in turns with everything else
+            else:
+                await _next_event(session, until, seen, left)
 
 
 def _met(session: Session, until: Until, start: int, search: _Search | None) -> Met | None:
-    if search is not None and (found := search.advance()) is not None:
-        return found
+    if search is not None:
+        found = search.advance()
+        if found is not None or search.behind:
+            return found
     if until.size is not None and session.log.size - start >= until.size:
         return Met(reason="bytes")
     if not session.running:
@@ -95,14 +100,23 @@ class _Search:
         self._seen = start
         self._regex = regex
 
+    @property
+    def behind(self) -> bool:
+        return self._seen < self._log.size
+
     def advance(self) -> Met | None:
-        while self._seen < self._log.size:
-            begin = max(self._start, self._seen - OVERLAP)
-            end = min(self._log.size, self._seen + _BLOCK)
-            data = self._log.range_bytes(begin, end)
-            self._seen = end
-            found = self._regex.search(data)
+        """Look at the next block of what is new."""
+        begin = max(self._start, self._seen - OVERLAP)
+        # The byte before is context, so that ^ and \b are not true of every block's first byte.
+        context = 1 if begin > self._start else 0
+        stop = min(self._log.size, self._seen + _BLOCK)
+        self._seen = stop
+        for segment in self._log.read(begin - context, stop - begin + context):
+            skipped = max(0, begin - segment.start)
+            found = self._regex.search(segment.data, skipped)
             if found is not None:
                 text = found.group(0).decode("utf-8", "replace")
-                return Met(reason="pattern", match=text[:1000], offset=begin + found.start())
+                return Met(
+                    reason="pattern", match=text[:1000], offset=segment.start + found.start()
+                )
         return None

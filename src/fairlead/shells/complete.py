@@ -13,7 +13,7 @@ from typing import Any
 from fairlead.model.params import Shell
 
 SCRIPT_DESCRIPTOR = 9  # where the shell finds the script that it is to check
-_WARNS = "here-document"  # bash accepts an open one with a warning; typed, it would wait for it
+OPEN_HEREDOC = "incomplete: a here-document is not closed"
 
 
 def looks_complete(script: str) -> bool:
@@ -22,8 +22,7 @@ def looks_complete(script: str) -> bool:
         data = script.encode()
     except UnicodeEncodeError:
         return False
-    root = _parser().parse(data).root_node
-    return not root.has_error and not _open_heredoc(script)
+    return not _parser().parse(data).root_node.has_error
 
 
 def check_argv(shell: Shell, descriptor: int) -> tuple[str, ...]:
@@ -33,16 +32,19 @@ def check_argv(shell: Shell, descriptor: int) -> tuple[str, ...]:
 
 def problem_in(code: int, output: bytes) -> str | None:
     """What the shell had to say about the script, without the name it read it under."""
-    text = output.decode("utf-8", "replace").strip()
-    if code == 0 and _WARNS not in text:
+    if code == 0:
         return None
-    first = text.splitlines()[0] if text else f"not valid shell syntax (exit code {code})"
-    return "incomplete or invalid: " + first.rpartition("/dev/fd/")[2].partition(": ")[2] or first
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    said = lines[0] if lines else f"not valid shell syntax (exit code {code})"
+    _, found, rest = said.rpartition("/dev/fd/")
+    told = rest.partition(":")[2].strip() if found else said
+    return f"incomplete or invalid: {told or said}"
 
 
-def _open_heredoc(script: str) -> bool:
-    """The grammar takes the end of the text for the end of a heredoc: worth asking the shell."""
-    return "<<" in script
+def swallowed(script: str) -> str | None:
+    """The script with a syntax error after it, where an open heredoc would swallow that: shells
+    take the end of the text for the heredoc's end. None if there can't be one."""
+    return f"{script}\n)\n" if "<<" in script else None
 
 
 @cache

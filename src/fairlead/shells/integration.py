@@ -3,8 +3,15 @@
 The command itself is never typed: it waits in a file of ours, and one short line makes the shell
 read and evaluate it, at the top level, as if it had been typed. Marks in the terminal's own
 language (OSC 133, with a nonce that output can't guess) say where its output starts, and where it
-stopped with which status and directory. The prompt carries a mark too: a command that was
-interrupted never reaches its end mark, but always the prompt.
+stopped with which status and directory. The prompt has a mark too: a command that was interrupted
+never reaches its end mark, but always the prompt.
+
+The functions that each shell gets:
+
+  __fl_b N   before a command: reads it, says that command N begins, brings back its `$?`
+  __fl_e     after it: says that it ended, with which status and where
+  __fl_p     at each prompt: says which command was the last to begin
+  __fl_x     when the shell exits: leaves its state for the next one, says that it ended
 """
 
 from __future__ import annotations
@@ -15,66 +22,117 @@ from dataclasses import dataclass
 
 from fairlead.model.params import Shell, ShellKind
 
+# The words are quoted and prefixed (`\builtin`), because the user may have made aliases and
+# functions of any name. `__fl_b` stands in an `if`, so that the status which it brings back
+# neither ends a shell with `set -e` nor sets off a trap on ERR.
 _BASH = r"""
-unset HISTFILE
+\unset HISTFILE
 __fl_b() {
-  IFS= read -r -d '' __fl_c < '@COMMAND@'
-  printf '\033]133;C;@NONCE@;%s\007' "$1"
-  __fl_n=$1; return "${__fl_s:-0}"
+  IFS= \builtin read -r -d '' __fl_c < '@COMMAND@' || \builtin :
+  case ${PROMPT_COMMAND-} in
+    *__fl_p*) ;;
+    *) PROMPT_COMMAND=__fl_p${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND};;
+  esac
+  __fl_n=$1
+  \builtin printf '\033]133;C;@NONCE@;%s\007' "$1"
+  return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
-  return "$__fl_s"
+  __fl_s=$?
+  \builtin printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
+}
+__fl_p() {
+  \builtin set -- "$?"
+  \builtin printf '\033]133;A;%s;@NONCE@;%s\007' "$1" "${__fl_n-0}" >&2
+  return "$1"
 }
 __fl_x() {
-  __fl_s=$?; export -p > '@STATE@'
-  printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+  __fl_s=${1-$?}
+  __fl_k
+  \builtin printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
-trap __fl_x EXIT
-exit() { builtin exit "$@" 2>/dev/null; }
-PS1='\[\033]133;A;$?;@NONCE@\007\]'"${PS1:-\$ }"
+__fl_k() {
+  {
+    \builtin printf '%s\0' "$PWD"
+    \builtin export -p
+    \builtin printf '\0'
+    \builtin declare -p
+    \builtin declare -f
+    \builtin shopt -p
+    \builtin alias -p
+    \builtin set +o
+  } >| '@STATE@' 2>/dev/null
+}
+\builtin trap __fl_x EXIT
+# bash prints the word "exit" before it runs the trap on EXIT. That is hidden, but not what the
+# user's own trap has to say, nor the status that it sees.
+function exit {
+  __fl_s=${1-$?}
+  if [[ $BASH_SUBSHELL != 0 || -n ${__fl_q-} ]]; then \builtin exit "$@"; fi
+  __fl_q=1
+  \builtin eval "\\builtin set -- $(\builtin trap -p EXIT)"
+  __fl_t=${3-:}
+  if [[ $__fl_t == __fl_x ]]; then __fl_t=:; fi
+  \builtin exec {__fl_2}>&2
+  \builtin trap '\builtin exec 2>&$__fl_2; __fl_u=$__fl_s
+if (\builtin exit $__fl_u); then \builtin eval "$__fl_t"; else \builtin eval "$__fl_t"; fi
+__fl_x "$__fl_u"' EXIT
+  \builtin exit "$__fl_s" 2>/dev/null
+  \builtin exit "$__fl_s" 2>/dev/null  # the first try may only have warned of stopped jobs
+}
 """
 
 _ZSH = r"""
-unset HISTFILE
-setopt prompt_subst
-unsetopt prompt_sp
+\unset HISTFILE
 __fl_b() {
-  IFS= read -r -d '' __fl_c < '@COMMAND@'
-  printf '\033]133;C;@NONCE@;%s\007' "$1"
-  __fl_n=$1; return "${__fl_s:-0}"
+  __fl_c="$(<'@COMMAND@')"
+  case "${precmd_functions-}" in
+    __fl_p*) ;;
+    *) precmd_functions=(__fl_p $precmd_functions);;
+  esac
+  __fl_n=$1
+  \builtin printf '\033]133;C;@NONCE@;%s\007' "$1"
+  return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
-  return "$__fl_s"
+  __fl_s=$?
+  \builtin printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
+}
+__fl_p() {
+  \builtin printf '\033]133;A;%s;@NONCE@;%s\007' "$?" "${__fl_n-0}" >&2
 }
 __fl_x() {
-  __fl_s=$?; export -p > '@STATE@'
-  printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+  __fl_s=$?
+  { \builtin printf '%s\0' "$PWD"; \builtin export -p; } >| '@STATE@' 2>/dev/null
+  \builtin printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 zshexit_functions+=(__fl_x)
-PS1=$'%{\033]133;A;%?;@NONCE@\007%}'"${PS1:-%# }"
 """
 
+# A trap that the user sets on EXIT takes the place of ours: then the process's end is all we get.
 _SH = r"""
+__fl_m="$(command printf '\033]133;A;$?;@NONCE@;$__fl_n\007')"
 __fl_b() {
-  printf '\033]133;C;@NONCE@;%s\007' "$1"
-  __fl_n=$1; return "${__fl_s:-0}"
+  case ${PS1-} in *@NONCE@*) ;; *) PS1=$__fl_m${PS1-};; esac
+  __fl_n=$1
+  \command printf '\033]133;C;@NONCE@;%s\007' "$1"
+  return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?; printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
-  return "$__fl_s"
+  __fl_s=$?
+  \command printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_x() {
-  __fl_s=$?; export -p > '@STATE@'
-  printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "$__fl_n" "$PWD"
+  __fl_s=$?
+  { \command printf '%s\0' "$PWD"; \command export -p; } >| '@STATE@' 2>/dev/null
+  \command printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 trap __fl_x EXIT
-PS1="$(printf '\033]133;A;')"'$?'"$(printf ';@NONCE@\007')${PS1:-\$ }"
 """
 
 _READY = r"""
-printf '\033]133;R;@NONCE@\007'
+__fl_n=0
+\command printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
 
 
@@ -83,28 +141,30 @@ class Integration:
     """How one kind of shell is driven."""
 
     script: str
-    evaluate: str  # the typed line's middle part; @COMMAND@ is the file with the command
+    evaluate: str  # evaluates the command that `__fl_b` read, or that waits in @COMMAND@
     interactive: Callable[[str], tuple[str, ...]]  # argv of a shell of our own
-    no_hooks: str = ""  # in ours: no profile's prompt hook may slow every command down
+    ours: str = ""  # what only our own shells are told: nobody sits in front of them
 
 
 INTEGRATIONS: dict[ShellKind, Integration] = {
     ShellKind.BASH: Integration(
         script=_BASH,
-        evaluate='eval "$__fl_c"',
+        evaluate=r'\builtin eval "$__fl_c"',
         # No line editor: we send one short line per command, and nobody has to redraw it.
         interactive=lambda path: (path, "--noprofile", "--norc", "--noediting", "-i"),
-        no_hooks="unset PROMPT_COMMAND\n",
+        # A profile's prompt hooks would slow every command down.
+        ours="unset PROMPT_COMMAND\n",
     ),
     ShellKind.ZSH: Integration(
         script=_ZSH,
-        evaluate='eval "$__fl_c"',
+        evaluate=r'\builtin eval "$__fl_c"',
         interactive=lambda path: (path, "-f", "-i", "+Z"),
-        no_hooks="precmd_functions=(); preexec_functions=(); chpwd_functions=()\n",
+        ours="precmd_functions=(); preexec_functions=(); chpwd_functions=()\n"
+        "unsetopt prompt_sp check_jobs\n",
     ),
     ShellKind.SH: Integration(
         script=_SH,
-        evaluate=". '@COMMAND@'",
+        evaluate=r"\. '@COMMAND@'",
         interactive=lambda path: (path, "-i"),
     ),
 }
@@ -131,8 +191,11 @@ def load_line(place: Place) -> bytes:
 def run_line(kind: ShellKind, place: Place, number: int, *, open_stdin: bool) -> bytes:
     """What is typed to run the command that waits in `place`."""
     source = "" if open_stdin else " </dev/null"
-    middle = _fill(INTEGRATIONS[kind].evaluate, "", place)
-    return f" __fl_b {number}; {middle}{source}; __fl_e\n".encode()
+    evaluate = _fill(INTEGRATIONS[kind].evaluate, "", place)
+    # Both branches do the same: what differs is the `$?` that the command sees.
+    both = f"if __fl_b {number} 2>/dev/null; then {evaluate}; else {evaluate}; fi"
+    # With `set -x` our own functions would be traced into the command's output.
+    return f" {both}{source}; {{ __fl_e; }} 2>/dev/null\n".encode()
 
 
 def kind_of(program: str) -> ShellKind | None:
@@ -148,27 +211,37 @@ def own_shell(shell: Shell) -> Shell | None:
     return shell if shell.kind in INTEGRATIONS else None
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The patterns that find this shell's marks in its output, as bytes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a shell left behind when it exited, as commands for the next one."""
 
-    ready: re.Pattern[bytes]
-    begin: re.Pattern[bytes]
-    end: re.Pattern[bytes]
-    exit: re.Pattern[bytes]
-    prompt: re.Pattern[bytes]
+    cwd: str = ""
+    exports: str = ""
+    everything: str = ""  # the exports too; empty where the shell can't tell
 
 
-def marks(nonce: str, number: int) -> Marks:
-    """The marks of one command."""
-    safe = re.escape(nonce).encode()
-    done = rb";(\d+);%b;%d;([^\a]*)\a" % (safe, number)
-    return Marks(
-        ready=re.compile(rb"\x1b\]133;R;%b\a" % safe),
-        begin=re.compile(rb"\x1b\]133;C;%b;%d\a" % (safe, number)),
-        end=re.compile(rb"\x1b\]133;D" + done),
-        exit=re.compile(rb"\x1b\]133;X" + done),
-        prompt=re.compile(rb"\x1b\]133;A;(\d+);%b\a" % safe),
+def parse_state(text: str) -> Saved:
+    """The state as `__fl_x` wrote it. A shell that was killed wrote none."""
+    cwd, _, rest = text.partition("\0")
+    exports, _, everything = rest.partition("\0")
+    return Saved(cwd=cwd, exports=_quiet(exports), everything=_quiet(everything))
+
+
+def _quiet(commands: str) -> str:
+    """Without the complaints about what can't be set: read-only variables, mostly."""
+    return f"{{\n{commands}\n}} 2>/dev/null\n" if commands else ""
+
+
+def marks(nonce: str) -> re.Pattern[bytes]:
+    """The pattern that finds this shell's marks in its output."""
+    ours = re.escape(nonce).encode()
+    return re.compile(
+        rb"\x1b\]133;(?:"
+        rb"(?P<begin>C);%(n)b;(?P<begun>\d+)"
+        rb"|(?P<end>[DX]);(?P<code>\d+);%(n)b;(?P<ended>\d+);(?P<cwd>[^\a]*)"
+        rb"|(?P<prompt>A);(?P<status>\d+);%(n)b;(?P<last>\d+)"
+        rb"|(?P<ready>R);%(n)b;(?P<pid>\d+);(?P<flags>[^;\a]*);(?P<place>[^\a]*)"
+        rb")\a" % {b"n": ours}
     )
 
 

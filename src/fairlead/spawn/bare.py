@@ -11,26 +11,22 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import SpawnFailed
 from fairlead.model.output import Ending
 from fairlead.model.process import OutputSink, Whom
-from fairlead.spawn import listening, plan, tree
-from fairlead.spawn.failure import explain
+from fairlead.spawn import bare_start, listening, tree
+from fairlead.spawn.failure import not_started
 from fairlead.spawn.reactor import Reactor
-from fairlead.spawn.start import Ends, open_ends
+from fairlead.spawn.start import Ends, open_directory, open_ends
+from fairlead.spawn.steps import Wiring
 from fairlead.spawn.streams import Streams
 
 INSIST_FOR = 5.0
 _LOOK = 0.02  # the kernel has no event for "all of these are gone"
 _CHECK = 0.5  # how often we look whether the descendants of an ended command are gone
-
-# Only a session leader that opens a terminal gets it, and only after the fork: a shell does that
-# for us. The words are arguments, never part of its text.
-_TAKE_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
 
 
 class BareProcess:
@@ -50,15 +46,15 @@ class BareProcess:
         self._reactor = reactor
         self._pidfd = os.pidfd_open(child.pid)
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._known: set[int] = set()
+        self._known: dict[int, int] = {}  # pid and start time: a pid may be given out again
         self._exited = False
+        self._look: asyncio.TimerHandle | None = None
         self.gone = False
         self._streams = Streams(ends, sink, reactor, tty=tty)
         self.write = self._streams.write
         self.close_stdin = self._streams.close_stdin
         self.resize = self._streams.resize
         self.awaited = self._streams.awaited
-        self.release = self._streams.release
         reactor.add(self._pidfd, self._on_exit)
 
     @property
@@ -91,17 +87,25 @@ class BareProcess:
                 self.signal(signal.SIGKILL, Whom.TREE)
                 if await self._gone_within(_LOOK):
                     break
-        return tuple(self.descendants())
+        survivors = tuple(self.descendants())
+        if not survivors:
+            await self.wait()
+            self._check_gone()
+        return survivors
 
     def descendants(self) -> list[int]:
         """The walk and the kernel session together, and whoever was seen before and still lives."""
-        found = set(tree.in_session(self.pid))
+        if self.gone:
+            return []
+        found = {pid for pid, began in self._known.items() if tree.start_time(pid) == began}
+        found.update(tree.in_session(self.pid))
         if not self._exited:
             found.add(self.pid)
         for pid in list(found):
             found.update(tree.descendants(pid))
-        self._known = found | {pid for pid in self._known if tree.start_time(pid) is not None}
-        return sorted(pid for pid in self._known if tree.is_alive(pid))
+        began = {pid: tree.start_time(pid) for pid in found if tree.is_alive(pid)}
+        self._known = {pid: time for pid, time in began.items() if time is not None}
+        return sorted(self._known)
 
     def foreground_program(self) -> str | None:
         if self._exited:
@@ -114,10 +118,18 @@ class BareProcess:
     def waiting_for_input(self) -> bool:
         return not self._exited and self._streams.waiting_for_input(self.descendants())
 
+    def release(self) -> None:
+        """Close the command's streams, and look no more for who is left of it."""
+        if self._look is not None:
+            self._look.cancel()
+        self._streams.release()
+
     def _on_exit(self, _: memoryview) -> None:
+        code = self._child.poll()
+        if code is None:
+            return
         self._reactor.remove(self._pidfd)
         os.close(self._pidfd)
-        code = self._child.wait()
         self._exited = True
         self._streams.output.settle(lambda held_open: self._settled(code, held_open))
 
@@ -134,12 +146,15 @@ class BareProcess:
         self._check_gone()
 
     def _check_gone(self) -> None:
-        if self.gone:
+        if self.gone or not self._ended.done():
             return
+        if self._look is not None:
+            self._look.cancel()
         if self.descendants():
-            asyncio.get_running_loop().call_later(_CHECK, self._check_gone)
+            self._look = asyncio.get_running_loop().call_later(_CHECK, self._check_gone)
         else:
             self.gone = True
+            self._streams.tree_gone()
             self._sink.tree_gone()
 
     async def _gone_within(self, seconds: float) -> bool:
@@ -162,17 +177,18 @@ class BareSpawner:
     async def spawn(self, env: ExecEnv, sink: OutputSink) -> BareProcess:
         if self._reactor is None:
             self._reactor = Reactor(asyncio.get_running_loop())
-        with ExitStack() as on_failure, ExitStack() as always:
-            ends = open_ends(env, on_failure, always)
-            child = _popen(env, ends)
-            process = BareProcess(child, ends, sink, self._reactor, tty=env.tty)
-            on_failure.pop_all()
+        try:
+            process = self._start(env, sink, self._reactor)
+        except OSError as error:  # out of descriptors, terminals, memory
+            raise not_started(env.argv[0], error) from error
         self._processes = [one for one in self._processes if not one.gone]
         self._processes.append(process)
         return process
 
     async def close(self) -> None:
-        await asyncio.gather(*(one.end_tree(0.0) for one in self._processes))
+        async with asyncio.TaskGroup() as group:
+            for process in self._processes:
+                group.create_task(process.end_tree(0.0))
         for process in self._processes:
             process.release()
         self._processes.clear()
@@ -180,41 +196,33 @@ class BareSpawner:
             self._reactor.close()
             self._reactor = None
 
+    def _start(self, env: ExecEnv, sink: OutputSink, reactor: Reactor) -> BareProcess:
+        with ExitStack() as on_failure, ExitStack() as always:
+            ends = open_ends(env, on_failure, always)
+            child = bare_start.start(env, ends.wiring)
+            on_failure.callback(_abandon, child)
+            process = BareProcess(child, ends, sink, reactor, tty=env.tty)
+            on_failure.pop_all()
+        return process
+
 
 def run_in_foreground(env: ExecEnv, *, tty: bool) -> int:
     """`fairlead run` without the launcher. A terminal of its own would need a guard."""
     if tty:
         raise SpawnFailed("-t needs the native launcher", step="launcher", errno=0)
-    try:
-        child = subprocess.Popen(env.argv, cwd=env.cwd, env=dict(env.env))
-    except OSError as error:
-        raise _failure(env, error) from None
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+    with ExitStack() as always:
+        directory = open_directory(env.cwd)
+        always.callback(os.close, directory)
+        wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=directory)
+        child = bare_start.start(env, wiring, own_session=False)
+    for number in (signal.SIGINT, signal.SIGQUIT):  # the command gets those of its terminal itself
+        signal.signal(number, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda number, _: child.send_signal(number))
     code = child.wait()
     return 128 - code if code < 0 else code
 
 
-def _popen(env: ExecEnv, ends: Ends) -> subprocess.Popen[bytes]:
-    wiring = ends.wiring
-    argv: Sequence[str] = env.argv
-    if env.tty:
-        argv = (*_TAKE_TERMINAL, os.ttyname(wiring.stdin), *env.argv)
-    try:
-        return subprocess.Popen(
-            argv,
-            executable=None if env.tty else env.executable,
-            stdin=wiring.stdin,
-            stdout=wiring.stdout,
-            stderr=wiring.stderr,
-            cwd=f"/proc/self/fd/{wiring.directory}",
-            env=dict(env.env),
-            start_new_session=True,
-            pass_fds=(wiring.directory,),
-        )
-    except OSError as error:
-        raise _failure(env, error) from None
-
-
-def _failure(env: ExecEnv, error: OSError) -> SpawnFailed:
-    return explain(plan.Failed(step=0, op=min(plan.EXEC_OPS), errno=error.errno or 0), env.argv[0])
+def _abandon(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()

@@ -6,12 +6,14 @@ a guard like every other command: when we go, however we go, nothing of it stays
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
 import socket
 import sys
 import termios
+import time
 import tty
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +28,8 @@ from fairlead.spawn.steps import Wiring, foreground_steps, session_steps
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _COPY = 64 * 1024
+_LAST_WORDS_MS = 20  # without a byte after the command's end, and we are done
+_LONGEST_LAST_WORDS = 0.2  # a descendant that floods is never quiet
 
 
 class _Command:
@@ -37,40 +41,57 @@ class _Command:
         self.name = name
         self.pid = 0
         self.status: int | None = None
+        self._early: list[int] = []
         self._reports = bytearray()
         control.setblocking(True)
 
     def hear(self) -> bool:
-        """Take the guard's next words; False when it has said the last one."""
-        data = self.control.recv(4096)
+        """Take the guard's next words; False once the command has ended."""
+        try:
+            data = self.control.recv(4096)
+        except ConnectionError:
+            data = b""
         self._reports += data
         for report in plan.parse_reports(self._reports):
             match report:
                 case plan.Started():
-                    self.pid = report.pid
+                    self._started(report.pid)
                 case plan.Failed():
                     os.waitpid(self.guard, 0)
                     raise explain(report, self.name)
                 case plan.Exited():
                     self.status = report.status
                 case plan.Gone():
-                    return False
+                    pass
         return bool(data) and self.status is None
 
     def signal(self, number: int) -> None:
-        if self.pid:
+        if not self.pid:
+            self._early.append(number)
+        elif self.status is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
 
     def finish(self) -> int:
         """Let go of the guard, which ends what is left, and return the exit code."""
+        with suppress(OSError):
+            self.control.shutdown(socket.SHUT_WR)
+        while self.status is None and self.hear():
+            pass
         self.control.close()
         os.waitpid(self.guard, 0)
-        if self.status is None:
-            raise Bug("the guard ended without saying how the command did")
+        if self.status is None and not self.pid:
+            raise Bug("the launcher ended without a word")
+        if self.status is None:  # somebody killed the guard, and with it the command
+            self.status = signal.SIGKILL
         if os.WIFSIGNALED(self.status):
             return 128 + os.WTERMSIG(self.status)
         return os.WEXITSTATUS(self.status)
+
+    def _started(self, pid: int) -> None:
+        self.pid = pid
+        for number in self._early:  # sent to us before there was anybody to hand them on to
+            self.signal(number)
 
 
 def run(launcher: str, env: ExecEnv) -> int:
@@ -95,8 +116,10 @@ def run_in_terminal(launcher: str, env: ExecEnv) -> int:
         master, slave = pty.open_pty(_own_size() or env.size, plain=False)
         always.callback(os.close, master)
         wiring = Wiring(stdin=slave, stdout=slave, stderr=slave, directory=directory)
-        launched = launch_steps(launcher, session_steps(env, wiring), wiring, always)
-        os.close(slave)
+        try:
+            launched = launch_steps(launcher, session_steps(env, wiring), wiring, always)
+        finally:
+            os.close(slave)
         command = _Command(launched.guard, launched.control, env.argv[0])
         with _signals_forwarded(command, everything=True), _raw_input(), _follow_size(master):
             _copy(command, master)
@@ -105,40 +128,97 @@ def run_in_terminal(launcher: str, env: ExecEnv) -> int:
 
 def _copy(command: _Command, master: int) -> None:
     """Bytes both ways until the command has ended and its terminal has said everything."""
+    typed = _Typed(master)
+    control = command.control.fileno()
     poll = select.poll()
-    for fd in (0, master, command.control.fileno()):
-        poll.register(fd, select.POLLIN)
-    ended = False
+    poll.register(control, select.POLLIN)
+    until = math.inf
     while True:
-        events = poll.poll(20 if ended else None)
-        if ended and not any(fd == master for fd, _ in events):
+        poll.register(master, select.POLLIN | (select.POLLOUT if typed.pending else 0))
+        if typed.wanted:
+            poll.register(0, select.POLLIN)
+        elif typed.watching:
+            poll.unregister(0)
+        typed.watching = typed.wanted
+        ready = dict(poll.poll(None if until == math.inf else _LAST_WORDS_MS))
+        if until != math.inf and (master not in ready or time.monotonic() > until):
             return
-        for fd, _ in events:
-            if fd == command.control.fileno():
-                ended = not command.hear()
-                if ended:
-                    poll.unregister(fd)
-            elif fd == master:
-                if not _forward(master, 1):
-                    poll.unregister(master)
-                    while command.status is None and command.hear():
-                        pass
-                    return
-            elif not _forward(0, master):
-                poll.unregister(0)
-                with suppress(OSError):
-                    os.write(master, pty.end_of_file(master))
+        if control in ready and not command.hear():
+            poll.unregister(control)
+            until = time.monotonic() + _LONGEST_LAST_WORDS
+        if 0 in ready:
+            typed.read()
+        if ready.get(master, 0) & select.POLLOUT:
+            typed.send()
+        if ready.get(master, 0) & ~select.POLLOUT:
+            said = _read(master)
+            if said == b"":
+                break
+            if said and not _show(said):
+                return  # nobody wants to see more: the command is ended
+    while command.status is None and command.hear():  # it closed its terminal and runs on
+        pass
 
 
-def _forward(source: int, target: int) -> bool:
+class _Typed:
+    """What we read from our input and the command's terminal has yet to take."""
+
+    def __init__(self, master: int) -> None:
+        os.set_blocking(master, False)
+        self.pending = bytearray()
+        self.watching = False
+        self._master = master
+        self._open = True
+        self._line_begins = True
+
+    @property
+    def wanted(self) -> bool:
+        """Read no more before it is taken: a slow command slows whoever types."""
+        return self._open and not self.pending
+
+    def read(self) -> None:
+        try:
+            data = os.read(0, _COPY)
+        except OSError:  # our own terminal is gone
+            data = b""
+        if data:
+            self.pending += data
+            self._line_begins = data.endswith(b"\n")
+        else:
+            self._open = False
+            # In the middle of a line the first one only hands over what is there of it.
+            with suppress(termios.error):
+                end = pty.end_of_file(self._master)
+                self.pending += end if self._line_begins else 2 * end
+        self.send()
+
+    def send(self) -> None:
+        try:
+            del self.pending[: os.write(self._master, self.pending)]
+        except BlockingIOError:
+            pass
+        except OSError:  # EIO: nobody reads any more
+            self.pending.clear()
+
+
+def _read(master: int) -> bytes | None:
+    """What the terminal says: nothing yet (None), or nothing any more (empty)."""
     try:
-        data = os.read(source, _COPY)
+        return os.read(master, _COPY)
+    except BlockingIOError:
+        return None
     except OSError:  # EIO: the last writer of the terminal is gone
+        return b""
+
+
+def _show(said: bytes) -> bool:
+    view = memoryview(said)
+    try:
+        while view:
+            view = view[os.write(1, view) :]
+    except OSError:
         return False
-    view = memoryview(data)
-    while view:
-        view = view[os.write(target, view) :]
-    return bool(data)
+    return True
 
 
 @contextmanager
@@ -194,6 +274,7 @@ def _follow_size(master: int) -> Iterator[None]:
             pty.resize(master, size)
 
     before = signal.signal(signal.SIGWINCH, resized)
+    resized(signal.SIGWINCH, None)  # it may have changed while we were starting
     try:
         yield
     finally:

@@ -11,15 +11,17 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import Any
 
 from fairlead.model.env import ExecEnv
-from fairlead.model.errors import Bug, SpawnFailed
+from fairlead.model.errors import Bug
 from fairlead.model.output import Ending
 from fairlead.model.process import OutputSink, Whom
 from fairlead.spawn import listening, plan, tree
-from fairlead.spawn.failure import explain
+from fairlead.spawn.failure import explain, not_started
 from fairlead.spawn.reactor import Reactor
 from fairlead.spawn.spare import Spare
 from fairlead.spawn.start import Ends, Launched, launch_steps, open_ends
@@ -28,6 +30,7 @@ from fairlead.spawn.streams import Streams
 
 INSIST_FOR = 5.0  # seconds after SIGKILL; what is alive then can't be ended by us
 _REPORTS = 4096
+_REAP_AGAIN = 0.002
 
 
 class LocalProcess:
@@ -46,6 +49,7 @@ class LocalProcess:
         self._pid = 0
         self._status: int | None = None
         self._others_alive = False
+        self._over = False
         self._started: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Ending] = loop.create_future()
         self._gone = asyncio.Event()
@@ -86,9 +90,9 @@ class LocalProcess:
     async def end_tree(self, grace: float) -> tuple[int, ...]:
         if self._gone.is_set():
             return ()
-        if (
-            self._streams.tty
-        ):  # an interactive shell ignores SIGTERM; a terminal that closes says SIGHUP
+        with suppress(ProcessLookupError):
+            os.kill(self._guard, signal.SIGCONT)  # the command may have stopped it
+        if self._streams.tty:  # an interactive shell ignores SIGTERM, a closing terminal it obeys
             self.signal(signal.SIGHUP, Whom.TREE)
         self.signal(signal.SIGTERM, Whom.TREE)
         self.signal(signal.SIGCONT, Whom.TREE)  # a stopped process acts on nothing else
@@ -97,19 +101,25 @@ class LocalProcess:
                 await self._gone.wait()
                 return ()
         self._tell(plan.kill_tree())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(INSIST_FOR):
-                await self._gone.wait()
-        return () if self._gone.is_set() else tuple(tree.descendants(self._guard))
+        await self.gone()
+        return tuple(self.descendants())
 
     def kill_now(self) -> None:
         """End everything at once, without waiting: the guard does it when we let go."""
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
 
+    async def gone(self) -> None:
+        """Returns when no process of the tree is left, or after `INSIST_FOR` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INSIST_FOR):
+                await self._gone.wait()
+
     def descendants(self) -> list[int]:
         """Every process that this command started and that still lives, itself included."""
-        return tree.descendants(self._guard) if not self._gone.is_set() else []
+        if self._gone.is_set():
+            return []
+        return [pid for pid in tree.descendants(self._guard) if tree.is_alive(pid)]
 
     def foreground_program(self) -> str | None:
         if self._status is not None:
@@ -147,31 +157,37 @@ class LocalProcess:
         match report:
             case plan.Started():
                 self._pid = report.pid
-                self._started.set_result(None)
+                if not self._started.done():  # it is, if whoever waited was cancelled
+                    self._started.set_result(None)
             case plan.Failed():
-                self._started.set_exception(explain(report, self._argv[0]))
+                self._fail(explain(report, self._argv[0]))
             case plan.Exited():
                 self._status = report.status
                 self._others_alive = report.others_alive
                 self._streams.output.settle(self._settled)
             case plan.Gone():
-                self._tree_gone()
                 self._let_go()
+                self._gone.set()
+                if not self._ended.done():  # nobody is left to wait for
+                    self._streams.output.finish()
+                self._tree_gone()
+
+    def _fail(self, error: Exception) -> None:
+        if not self._started.done():
+            self._started.set_exception(error)
 
     def _settled(self, held_open: bool) -> None:
         ending = _ending(self._status or 0, self._others_alive and not self._gone.is_set())
         self._streams.command_ended()
-        if not self._ended.done():
-            self._ended.set_result(ending)
-            self._sink.exited(ending, held_open)
-        if self._gone.is_set():
-            self._sink.tree_gone()
+        self._ended.set_result(ending)
+        self._sink.exited(ending, held_open)
+        self._tree_gone()
 
     def _tree_gone(self) -> None:
-        if self._gone.is_set():
-            return
-        self._gone.set()
-        if self._ended.done():
+        """Once both are true: the command's end was told, and nothing of its tree is left."""
+        if self._gone.is_set() and self._ended.done() and not self._over:
+            self._over = True
+            self._streams.tree_gone()
             self._sink.tree_gone()
 
     def _let_go(self) -> None:
@@ -182,11 +198,17 @@ class LocalProcess:
     def _guard_left(self) -> None:
         """The socket broke before GONE: nothing was started, or somebody killed the guard."""
         self._let_go()
-        if not self._started.done():
-            self._started.set_exception(Bug("the launcher ended without a word"))
-        if self._status is None and self._pid:
+        self._fail(Bug("the launcher ended without a word"))
+        if not self._pid:
+            self._gone.set()
+            self._streams.release()
+            return
+        # With its guard the command dies too. Of the others we find who stayed in its session.
+        for pid in tree.in_session(self._pid):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+        self._gone.set()
+        if self._status is None:
             self._status = signal.SIGKILL
             self._streams.output.settle(self._settled)
         self._tree_gone()
@@ -201,6 +223,7 @@ class LocalSpawner:
         self._reactor: Reactor | None = None
         self._processes: set[LocalProcess] = set()
         self._unreaped: set[int] = set()
+        self._reaping: asyncio.TimerHandle | None = None
 
     @property
     def reactor(self) -> Reactor:
@@ -209,14 +232,18 @@ class LocalSpawner:
         return self._reactor
 
     async def spawn(self, env: ExecEnv, sink: OutputSink) -> LocalProcess:
-        process = self._start(env, sink)
+        try:
+            process = self._start(env, sink)
+        except OSError as error:  # out of descriptors, terminals, memory
+            raise not_started(env.argv[0], error) from error
         self._processes.add(process)
         try:
             await process.started()
         except asyncio.CancelledError:
             process.kill_now()
+            await _surely(process.gone())
             raise
-        except SpawnFailed:
+        except BaseException:
             process.release()
             raise
         return process
@@ -240,13 +267,13 @@ class LocalSpawner:
     def reap(self, process: LocalProcess) -> None:
         """The guard said its last word; collect it as soon as the kernel lets us."""
         self._processes.discard(process)
-        self._unreaped.add(process.guard)
-        self._reap_some()
+        self._reap_later(process.guard)
 
     def _start(self, env: ExecEnv, sink: OutputSink) -> LocalProcess:
         with ExitStack() as on_failure, ExitStack() as always:
             ends = open_ends(env, on_failure, always)
             launched = self._launch(env, ends, on_failure)
+            on_failure.callback(self._reap_later, launched.guard)
             process = LocalProcess(env, launched, ends, sink, self)
             on_failure.pop_all()
         if self._spare.due():  # made while the command runs: nobody waits for it then
@@ -267,19 +294,33 @@ class LocalSpawner:
         if self._reactor is not None:  # else we were closed meanwhile
             self._spare.make()
 
+    def _reap_later(self, guard: int) -> None:
+        """At once, or as soon as it is possible: its socket closes a moment before."""
+        self._unreaped.add(guard)
+        if self._reaping is None:
+            self._reap_some()
+
     def _reap_some(self) -> None:
+        self._reaping = None
         for pid in list(self._unreaped):
             with suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
                     continue
             self._unreaped.discard(pid)
-        if self._unreaped:  # its socket closes a moment before it can be collected
-            asyncio.get_running_loop().call_later(0.002, self._reap_some)
+        if self._unreaped:
+            self._reaping = asyncio.get_running_loop().call_later(_REAP_AGAIN, self._reap_some)
 
     async def _reap_all(self) -> None:
         while self._unreaped:
-            self._reap_some()
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(_REAP_AGAIN)
+
+
+async def _surely(awaitable: Coroutine[Any, Any, None]) -> None:
+    """Wait to the end, also if cancelled again meanwhile: what was begun has to be cleaned up."""
+    task = asyncio.ensure_future(awaitable)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
 
 
 def _ending(status: int, others_alive: bool) -> Ending:

@@ -26,7 +26,9 @@ def answer(
 ) -> ToolOutput:
     """The answer of a tool that ran something. `total_lines`: where more is known of it than can
     be counted in what is left."""
-    shaped = shape_rendered(output.output, max_tokens) if rendered else shape(output.output, max_tokens)
+    shaped = (
+        shape_rendered(output.output, max_tokens) if rendered else shape(output.output, max_tokens)
+    )
     if total_lines is not None:
         shaped = replace(shaped, total_lines=total_lines)
     return ToolOutput(

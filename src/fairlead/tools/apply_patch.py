@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.model.errors import BadRequest
 from fairlead.model.output import Status
 from fairlead.model.params import ExecParams
 from fairlead.tools.answer import facts, refusal
@@ -77,8 +78,13 @@ async def run(args: Args, call: Call) -> ToolOutput:
     )
     applied = await apply(call, params, args.input, params.cwd)
     if applied.error is not None:
-        return refusal(Status.FAILED, applied.text, "bad_request")
+        kind = "bad_request" if isinstance(applied.error, BadRequest) else "patch_failed"
+        return refusal(Status.FAILED, applied.text, kind)
     changed = [{"path": path, "change": change} for change, path in applied.files]
-    return facts(
-        applied.text, {"status": str(Status.COMPLETED), "output": applied.text, "files": changed}
-    )
+    data = {
+        "status": str(Status.COMPLETED),
+        "output": applied.text,
+        "files": changed,
+        "approval": applied.approval,
+    }
+    return facts(applied.text, data)

@@ -6,12 +6,15 @@ before the header (in `shell`'s JSON: beside the exit code), never among them.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.errors import Bug
 from fairlead.model.output import Ending, ExecOutput
 
 if TYPE_CHECKING:
+    from json import JSONEncoder
+
     from fairlead.tools.text import Shaped
 
 
@@ -47,8 +50,6 @@ def format_shell_command(output: ExecOutput, shaped: Shaped) -> str:
 
 def format_shell(output: ExecOutput, shaped: Shaped) -> str:
     """The answer of `shell`: one JSON object."""
-    from json import dumps
-
     metadata: dict[str, Any] = {
         "exit_code": _ended(output).code,
         "duration_seconds": round(output.wall_time, 1),
@@ -56,7 +57,14 @@ def format_shell(output: ExecOutput, shaped: Shaped) -> str:
     if output.warnings:
         metadata["warnings"] = list(output.warnings)
     answer: dict[str, Any] = {"output": _after_timeout(output, shaped.text), "metadata": metadata}
-    return dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return _encoder().encode(answer)
+
+
+@cache
+def _encoder() -> JSONEncoder:
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def _warnings(output: ExecOutput) -> list[str]:

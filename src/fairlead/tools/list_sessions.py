@@ -12,6 +12,8 @@ from fairlead.tools.kinds import flag
 from fairlead.tools.model import Annotations, ToolOutput
 from fairlead.tools.toolbox import Call
 
+SHOWN = 200  # characters of a command
+
 NAME = "list_sessions"
 TITLE = "List sessions"
 DESCRIPTION = (
@@ -64,6 +66,6 @@ async def run(args: Args, call: Call) -> ToolOutput:
 
 
 def _line(facts: dict[str, Any]) -> str:
-    return (
-        f"{facts['session_id']}  {facts['state']}  {facts['age_seconds']:.0f}s  {facts['command']}"
-    )
+    command = " ".join(facts["command"].split())  # a line of its own for each session
+    shown = command if len(command) <= SHOWN else f"{command[:SHOWN]}…"
+    return f"{facts['session_id']}  {facts['state']}  {facts['age_seconds']:.0f}s  {shown}"

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from fairlead.model.errors import BadRequest, ExecError
 from fairlead.model.output import Ending, ExecOutput, StreamOutput
 from fairlead.model.params import ExecParams
 from fairlead.tools.toolbox import Call
+
+PROGRAM = "apply_patch"
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,7 @@ class Applied:
     text: str
     files: tuple[tuple[str, str], ...] = ()  # (A, M or D, path)
     error: ExecError | None = None
+    approval: dict[str, Any] = field(default_factory=dict)
 
 
 async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> Applied:
@@ -30,11 +37,39 @@ async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> A
     try:
         patch = parse(body)
         verified = await asyncio.to_thread(verify, patch, directory, None)
-        await call.box.orchestrator.permit(params)
-        summary = await asyncio.to_thread(commit, verified)
+        asked = _as_asked(params, body, directory, verified.paths)
+        grant = await call.box.orchestrator.permit(asked)
+        summary = await _to_its_end(asyncio.to_thread(commit, verified))
     except (BadRequest, CommitFailed) as error:
         return Applied(str(error), error=error)
-    return Applied(summary.text, tuple((one.letter, one.shown) for one in verified.changes))
+    changed = tuple((one.letter, one.shown) for one in verified.changes)
+    return Applied(summary.text, changed, approval=grant.facts)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Its result. A caller that is cancelled meanwhile leaves only when it is done: a thread that
+    writes files can't be stopped half-way."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+def _as_asked(
+    params: ExecParams, body: str, directory: Path, files: tuple[Path, ...]
+) -> ExecParams:
+    """The request that is judged: the patch, whatever command it came in, and what it touches."""
+    return replace(
+        params,
+        argv=(PROGRAM, body),
+        cwd=directory,
+        script=None,
+        shell=None,
+        login=False,
+        files=files,
+    )
 
 
 def intercepted(argv: Sequence[str]) -> tuple[str, str | None] | None:
@@ -51,12 +86,14 @@ async def instead_of_running(call: Call, params: ExecParams) -> ExecOutput | Non
     if found is None:
         return None
     body, workdir = found
+    began = time.monotonic()
     directory = params.cwd / Path(workdir) if workdir else params.cwd
     applied = await apply(call, params, body, directory)
     return ExecOutput(
         session_id=0,
         chunk_id="",
         output=StreamOutput(head=applied.text.encode("utf-8", "surrogateescape")),
-        wall_time=0.0,
+        wall_time=time.monotonic() - began,
         ending=Ending(code=0 if applied.error is None else 1),
+        facts={"approval": applied.approval} if applied.approval else {},
     )

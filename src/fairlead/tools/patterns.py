@@ -31,6 +31,17 @@ def compile_pattern(
         raise BadRequest(f"{where}: not a regular expression (RE2 syntax): {found}") from None
 
 
+def compile_by_lines(pattern: str, *, where: str) -> Any:
+    """The same for output as it comes: `^` and `$` match at the ends of each line, which on a
+    terminal are CR LF."""
+    from fairlead.session.grep import DOLLAR_OR_OPAQUE
+
+    compile_pattern(pattern, where=where)  # so that a refusal shows what was written
+    spelled = pattern.encode()
+    lines = DOLLAR_OR_OPAQUE.sub(lambda part: b"(?:\\r?$)" if part[0] == b"$" else part[0], spelled)
+    return compile_pattern(f"(?m){lines.decode()}", where=where)
+
+
 def bounded_pattern() -> Kind:
     """A pattern by its text and length. Whether it compiles depends on what else was said."""
 

@@ -76,6 +76,14 @@ class ModuleHandler:
                 return module.parse_local(payload)
 
 
+_SHAPES: dict[type, str] = {
+    FunctionPayload: "a function call",
+    CustomPayload: "free-form text",
+    LocalShellPayload: "a local shell call",
+    McpPayload: "an MCP call",
+}
+
+
 class ToolRegistry:
     """The tools of one engine."""
 
@@ -102,8 +110,8 @@ class ToolRegistry:
         try:
             handler = self.handler(invocation.tool_name)
             if not handler.matches_kind(invocation.payload):
-                kind = type(invocation.payload).__name__
-                raise BadRequest(f"{invocation.tool_name}: does not take a {kind}")
+                kind = _SHAPES[type(invocation.payload)]
+                raise BadRequest(f"{invocation.tool_name}: does not take {kind}")
             return await handler.handle(invocation)
         except BadRequest as error:
             return refusal(Status.FAILED, str(error), "bad_request")

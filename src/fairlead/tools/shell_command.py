@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
+from fairlead.model.output import ExecOutput
 from fairlead.model.params import SandboxPermissions
 from fairlead.tools.answer import answer
 from fairlead.tools.common import (
@@ -64,4 +66,11 @@ async def run(args: Args, call: Call) -> ToolOutput:
     wish = Wish.of(args)
     params = script_request(call, args.command, wish, login=args.login)
     output = await run_request(call, params, None)
-    return answer(output, DEFAULT_OUTPUT_TOKENS, format_shell_command)
+    lines = await _lines_in_log(call, output) if output.output.omitted else None
+    return answer(output, DEFAULT_OUTPUT_TOKENS, format_shell_command, total_lines=lines)
+
+
+async def _lines_in_log(call: Call, output: ExecOutput) -> int | None:
+    """How many lines there were: those that fell out of the answer can only be counted here."""
+    log = call.session(output.session_id).log
+    return await asyncio.to_thread(log.count_lines)

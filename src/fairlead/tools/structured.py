@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlead.model.output import Ending, ExecOutput, Status
-from fairlead.model.signals import signal_name
+from fairlead.session.endings import signal_name
 
 if TYPE_CHECKING:
     from fairlead.tools.text import Shaped

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 
 from fairlead.live_shells import LiveShells
-from fairlead.model.errors import BadRequest
+from fairlead.model.errors import BadRequest, UnknownSession
 from fairlead.model.output import ExecOutput
 from fairlead.model.params import ExecParams, SandboxPermissions, Shell, Size, Stdin
 from fairlead.orchestrator import ToolOrchestrator
@@ -51,7 +52,8 @@ class Call:
         """The agent learns of this output. If it says that the command ended, the session needs
         no place any more and is only remembered."""
         if output.ending is not None:
-            self.box.store.retire(self.session(output.session_id))
+            with suppress(UnknownSession):  # evicted and pushed out while it was being awaited
+                self.box.store.retire(self.session(output.session_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +64,13 @@ class Wish:
     env: Mapping[str, str] = field(default_factory=dict)
     tty: bool = False
     size: Size = DEFAULT_SIZE
+    rendered: bool = False
     stdin: Stdin = Stdin.NULL
     timeout_ms: int | None = None
     sandbox_permissions: SandboxPermissions = SandboxPermissions.USE_DEFAULT
     justification: str | None = None
     prefix_rule: tuple[str, ...] | None = None
+    process_id: int | None = None
 
     @classmethod
     def of(cls, args: object) -> Wish:
@@ -105,8 +109,9 @@ def working_directory(call: Call, workdir: str | None) -> Path:
         return call.box.cwd
     try:
         return call.box.cwd / Path(workdir).expanduser()
-    except RuntimeError:  # `~somebody`, or `~` without HOME and passwd entry
-        raise BadRequest(f"workdir: no such home directory: {workdir!r}") from None
+    except RuntimeError:
+        user = Path(workdir).parts[0]
+        raise BadRequest(f"workdir: there is no user {user} with a home directory") from None
 
 
 def _request(call: Call, wish: Wish, argv: tuple[str, ...]) -> ExecParams:
@@ -119,9 +124,11 @@ def _request(call: Call, wish: Wish, argv: tuple[str, ...]) -> ExecParams:
         env=wish.env,
         tty=wish.tty,
         size=wish.size,
+        screen=wish.rendered,
         stdin=Stdin.OPEN if wish.tty else wish.stdin,
         timeout=None if wish.timeout_ms is None else wish.timeout_ms / 1000,
         sandbox_permissions=wish.sandbox_permissions,
         justification=wish.justification,
         prefix_rule=wish.prefix_rule,
+        session_id=wish.process_id,
     )

@@ -69,6 +69,14 @@ def _decoded(tool: str, text: str) -> object:
     if not text.strip():
         return None
     try:
+        return decoded(text)
+    except ValueError as error:
+        raise BadRequest(f"{tool}: arguments are not valid JSON: {error}") from None
+
+
+def decoded(text: str) -> object:
+    """The value of a JSON text. Raises `ValueError` with the reason why there is none."""
+    try:
         return _decode(text)
     except JSONDecodeError as error:
         why = f"line {error.lineno} column {error.colno}: {error.msg}"
@@ -79,7 +87,7 @@ def _decoded(tool: str, text: str) -> object:
     except ValueError:
         # The one thing left that the decoder refuses: more digits than int() takes from text.
         why = "an integer has too many digits"
-    raise BadRequest(f"{tool}: arguments are not valid JSON: {why}")
+    raise ValueError(why)
 
 
 def _too_long(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.model.errors import BadRequest
-from fairlead.session.collect import take
+from fairlead.session.collect import take, waits_for_input
 from fairlead.session.wait import Met, Until, wait_until
 from fairlead.tools.answer import answer
 from fairlead.tools.common import MAX_TOKENS, SESSION
@@ -15,7 +15,7 @@ from fairlead.tools.fields import Arguments, Field
 from fairlead.tools.format import format_exec
 from fairlead.tools.kinds import flag, integer
 from fairlead.tools.model import Annotations, ToolOutput
-from fairlead.tools.patterns import bounded_pattern, compile_pattern
+from fairlead.tools.patterns import bounded_pattern, compile_by_lines
 from fairlead.tools.structured import outcome_schema
 from fairlead.tools.toolbox import Call
 
@@ -74,7 +74,7 @@ def parse(untrusted: object) -> Args:
     if not _asks(values):
         raise BadRequest(f"{NAME}: give at least one of {', '.join(CONDITIONS)}")
     if values["pattern"] is not None:
-        compile_pattern(values["pattern"], where=f"{NAME}.pattern")
+        compile_by_lines(values["pattern"], where=f"{NAME}.pattern")
     return Args(**values)
 
 
@@ -87,14 +87,14 @@ async def run(args: Args, call: Call) -> ToolOutput:
     session = call.session(args.session_id)
     began = time.monotonic()
     until = Until(
-        regex=None if args.pattern is None else compile_pattern(args.pattern, where="pattern"),
+        regex=None if args.pattern is None else compile_by_lines(args.pattern, where="pattern"),
         quiet=None if args.quiet_ms is None else args.quiet_ms / 1000,
         size=args.bytes,
         port=args.port,
     )
     async with session.interaction:
         met = await wait_until(session, until, args.timeout_ms / 1000)
-        output = take(session, began)
+        output = take(session, began, waiting=session.running and waits_for_input(session))
     call.told(output)
     done = answer(output, args.max_output_tokens, format_exec, more=_facts(met))
     return replace(done, content=f"{_words(met)}\n{done.content}", success=True)
@@ -103,9 +103,11 @@ async def run(args: Args, call: Call) -> ToolOutput:
 def _facts(met: Met) -> dict[str, Any]:
     found: dict[str, Any] = {"met": met.reason}
     if met.match is not None:
-        found |= {"match": met.match, "match_offset": met.offset}
+        found |= {"match": met.match.removesuffix("\r"), "match_offset": met.offset}
     return found
 
 
 def _words(met: Met) -> str:
-    return f"Met: {met.reason}" + ("" if met.match is None else f" ({met.match})")
+    if met.match is None:
+        return f"Met: {met.reason}"
+    return f"Met: {met.reason} ({' '.join(met.match.split())})"  # one line, as a header is

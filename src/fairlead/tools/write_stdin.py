@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fairlead.model.errors import BadRequest
 from fairlead.model.event import Interaction
-from fairlead.session.collect import collect
+from fairlead.model.output import ExecOutput
+from fairlead.session.collect import collect, take
+from fairlead.session.endings import describe
 from fairlead.session.session import Session
 from fairlead.tools.answer import answer
 from fairlead.tools.common import MAX_TOKENS
@@ -92,11 +95,30 @@ async def run(args: Args, call: Call) -> ToolOutput:
     session = call.session(args.session_id)
     async with session.interaction:  # calls on one session follow each other
         began = time.monotonic()
-        _type(args, session)
-        _announce(args, session, call)
-        output = await collect(session, args.yield_time_ms / 1000, began)
+        if not session.running:
+            output = _last_words(args, session, call, began)
+        else:
+            _type(args, session)
+            _announce(args, session, call)
+            output = await collect(session, args.yield_time_ms / 1000, began)
     call.told(output)
     return answer(output, args.max_output_tokens, format_exec)
+
+
+def _last_words(args: Args, session: Session, call: Call, began: float) -> ExecOutput:
+    """What the agent has not heard of a session that ended; nothing left of that is an error."""
+    assert session.ending is not None
+    told = call.box.store.is_retired(session)
+    if told and session.cursor == session.log.size:
+        raise BadRequest(
+            f"session {session.id} has ended ({describe(session.ending)}) and all its output was "
+            "returned; read_output still has it"
+        )
+    output = take(session, began)
+    if args.polls:
+        return output
+    unsent = "the session had ended, so nothing was written to it"
+    return replace(output, warnings=(*output.warnings, unsent))
 
 
 def _type(args: Args, session: Session) -> None:
@@ -109,9 +131,7 @@ def _type(args: Args, session: Session) -> None:
 
 
 def _announce(args: Args, session: Session, call: Call) -> None:
-    if args.chars or session.running:
-        call.box.hub.emit(
-            Interaction(
-                call_id=session.params.call_id, session_id=session.id, data=args.chars.encode()
-            )
-        )
+    typed = args.chars.encode()
+    call.box.hub.emit(
+        Interaction(call_id=session.params.call_id, session_id=session.id, data=typed)
+    )

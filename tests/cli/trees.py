@@ -1,0 +1,32 @@
+"""A command with a child that got away from its group, and a look at whether they are gone."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+
+SECONDS = 20.0
+# Tells the pids of itself and of a child in a session of its own; then both go on for ever.
+TREE = "setsid sleep 86400 & echo $$ $! >ready; exec sleep 86400"
+
+
+def ready_pipe(directory: Path) -> Path:
+    """Where `TREE` tells its pids: a pipe with a name, so that reading it is waiting for them."""
+    ready = directory / "ready"
+    os.mkfifo(ready)
+    return ready
+
+
+def pidfds(ready: Path) -> list[int]:
+    """Handles of the tree's processes, once they run."""
+    return [os.pidfd_open(int(pid)) for pid in ready.read_text().split()]
+
+
+def all_gone(handles: list[int]) -> bool:
+    """Whether every process ends soon."""
+    try:
+        return all(select.select([one], [], [], SECONDS)[0] for one in handles)
+    finally:
+        for one in handles:
+            os.close(one)

@@ -1,0 +1,18 @@
+"""An engine to drive programs with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fairlead import Engine
+from fairlead.config.options import Options
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """An engine in a directory of its own. Leaving it ends what the test left running."""
+    async with Engine(Options(cwd=tmp_path)) as opened:
+        yield opened
