@@ -136,8 +136,8 @@ ROWS = [
     Row("wait_for", {"session_id": 7, "pattern": r"(a)\1"}, "wait_for.pattern: not a regular …"),
     Row("kill_session", {"session_id": 7, "signal": "NOPE"}, '….signal: …, got "NOPE"'),
     Row("resize", {"session_id": 7, "rows": 2}, 'resize: missing required field "cols"'),
-    Row("run_in_session", {"command": "echo 'x"}, "run_in_session.command: incomplete or …"),
-    Row("run_in_session", {"command": "cat <<E"}, "run_in_session.command: incomplete or …"),
+    Row("run_in_session", {"command": "echo 'x"}, "run_in_session.command: incomplete…"),
+    Row("run_in_session", {"command": "cat <<E"}, "run_in_session.command: incomplete…"),
     Row("apply_patch", {"input": ""}, "apply_patch.input: must not be empty"),
     Row("apply_patch", {"input": "x"}, "patch line 1: found 'x'; allowed: '*** Begin Patch'"),
     # rights

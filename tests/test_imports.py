@@ -18,29 +18,34 @@ SRC = Path(__file__).parents[1] / "src" / "fairlead"
 ROOT_PART = "fairlead"  # `import fairlead` itself: its __init__ offers the Python API
 
 STAGES = ("shells", "patch", "policy", "approval", "sandbox", "spawn", "session")
-HELPERS = ("config", "audit")  # what the assembled parts are told, and what they write down
-SCENES = ("live", "login", "starting")  # parts of the plot that fill a page of their own
-CORE = ("model", *STAGES, *HELPERS, *SCENES, "orchestrator")
-API = (*CORE, "live_shells", "tools", "assemble", "engine", ROOT_PART, "testing")
+ON_THE_WAY = ("shells", "policy", "approval", "sandbox", "session")  # what the plot itself names
 
+# Exactly what each part imports: no more than it may, and no leave that nobody uses.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "_native": (),
     "model": (),
     **dict.fromkeys(STAGES, ("model",)),
-    "spawn": ("model", "_native"),
-    **dict.fromkeys(HELPERS, ("model", *STAGES)),
-    **dict.fromkeys(SCENES, ("model", *STAGES, *SCENES)),
-    "orchestrator": ("model", *STAGES, *HELPERS, *SCENES),
-    "live_shells": CORE,
-    "tools": (*CORE, "live_shells"),
-    "assemble": (*CORE, "live_shells", "tools"),
-    "engine": (*CORE, "live_shells", "tools", "assemble"),
-    ROOT_PART: (*CORE, "live_shells", "tools", "assemble", "engine"),
-    "testing": (*CORE, "live_shells", "tools", "assemble", "engine", ROOT_PART),
-    "mcp": API,
-    "remote": API,
-    "gateway": (*API, "mcp", "remote"),
-    "cli": (*API, "mcp", "remote", "gateway", "_native"),
+    "config": ("model", "shells"),
+    # Parts of the plot that fill a page of their own.
+    "login": ("model", "sandbox", "shells"),
+    "starting": ("model", "session"),
+    "orchestrator": ("model", *ON_THE_WAY, "login", "starting"),
+    "live": ("model", "session", "shells", "spawn", "orchestrator"),
+    "tools": ("model", "patch", "session", "shells", "orchestrator", "live"),
+    "typed": ("tools",),
+    "assemble": (
+        *("model", "approval", "sandbox", "session", "shells", "spawn", "config"),
+        *("login", "starting", "orchestrator", "live", "tools"),
+    ),
+    "engine": ("model", "session", "config", "assemble", "tools", "typed"),
+    "sync": ("model", "config", "tools", "engine"),
+    ROOT_PART: ("config", "engine", "sync"),
+    "testing": ("model",),
+    "mcp": ("model", "tools"),
+    # `fairlead run` goes the stages itself, without an event loop.
+    "cli": (
+        *("model", "approval", "policy", "sandbox", "shells", "spawn", "config"),
+        *("tools", "engine", "mcp", ROOT_PART),
+    ),
     "__main__": ("cli",),
 }
 
@@ -109,6 +114,20 @@ def test_imports_point_one_way(path: Path) -> None:
     """A module imports only what lies below it, and a stage never another stage."""
     assert part_of(path) in MAY_IMPORT, "a new part: give it its place in MAY_IMPORT"
     assert wrong_imports(path.read_text(), path) == []
+
+
+@pytest.mark.parametrize("part", MAY_IMPORT)
+def test_no_leave_is_unused(part: str) -> None:
+    """What the table allows a part is what its modules import."""
+    paths = [path for path in modules() if part_of(path) == part]
+    assert paths, "the part is gone: take its row out of MAY_IMPORT"
+    used = {
+        to
+        for path in paths
+        for name in imported(ast.parse(path.read_text()), dotted(path))
+        if (to := part_named(name)) is not None
+    }
+    assert set(MAY_IMPORT[part]) - used == set()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairlead.approval.nobody import Nobody
 from fairlead.config.options import Options
-from fairlead.live_shells import LiveShells
+from fairlead.live import LiveShells
 from fairlead.login import Preparer
 from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams

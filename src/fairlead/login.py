@@ -38,9 +38,6 @@ _SYSTEM_FILES = (
 
 _SYSTEM_FOLDER = "/etc/profile.d"
 
-# A call that sets one of these has other start-up files than the ones that were captured.
-_DECIDES_FILES = frozenset({"HOME", "ZDOTDIR"})
-
 Capture = Callable[[ExecParams, Grant, Prepared], Awaitable[tuple[Ending, bytes]]]
 Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -96,14 +93,14 @@ class Preparer:
         return environment.with_overrides(base, params.env, params.tty and params.screen)
 
     async def _login(self, params: ExecParams, grant: Grant) -> Login | None:
-        if not params.login or params.shell is None or _DECIDES_FILES & params.env.keys():
+        if not params.login or params.shell is None:
             return None
         from fairlead.shells.snapshot import CAPTURED
 
         shell = params.shell
         if shell.kind not in CAPTURED:
             return None
-        stamp = _stamp(shell, self._base.plain.get("HOME"))
+        stamp = _stamp(shell, self._home(shell))
         async with self._locks.setdefault(shell, asyncio.Lock()):
             known = self._logins.get(shell)
             if known is None or known.stamp != stamp:
@@ -132,6 +129,12 @@ class Preparer:
         kept = snapshot.filtered(found, self._policy)
         base = environment.after_login(self._base, kept.env)
         return Login(stamp=stamp, base=base, snapshot=kept, warnings=_told(kept))
+
+    def _home(self, shell: Shell) -> str | None:
+        """Where the shell's own start-up files are. No call can change it, only the operator."""
+        variables = self._base.plain
+        elsewhere = variables.get("ZDOTDIR") if shell.kind is ShellKind.ZSH else None
+        return elsewhere or variables.get("HOME")
 
     def _too_slow(self, shell: Shell) -> str:
         return (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.env import ExecEnv
-from fairlead.model.errors import Bug
+from fairlead.model.errors import Bug, Rejected
 from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams
 from fairlead.model.process import Spawner
@@ -18,6 +19,7 @@ from fairlead.session.stay import in_spite_of_cancelling
 from fairlead.session.store import SessionStore
 
 _HIDDEN_BYTES = 4 << 20
+_SOON = 0.01
 _EVICTION = "eviction: too many sessions, and this was the least recently used"
 
 
@@ -99,7 +101,7 @@ class SessionStarter:
     async def _make_room(self, agent: str) -> tuple[str, ...]:
         """Evict until the agent has a place for one more; says whom."""
         told = list[str]()
-        while (session := self._store.candidate(agent)) is not None:
+        while (session := await self._candidate(agent)) is not None:
             was = _state(session)
             with self._store.leaving(session):
                 await session.end(by=_EVICTION)
@@ -108,6 +110,16 @@ class SessionStarter:
                 f"session {session.id} was evicted to make room; it {was}: {session.params.shown}"
             )
         return tuple(told)
+
+    async def _candidate(self, agent: str) -> Session | None:
+        """Whom to evict. Where all places are changing hands, that is seen a moment later."""
+        while True:
+            try:
+                return self._store.candidate(agent)
+            except Rejected:
+                if not self._store.moving(agent):
+                    raise
+            await asyncio.sleep(_SOON)
 
 
 def _state(session: Session) -> str:

@@ -20,7 +20,12 @@ def ready_pipe(directory: Path) -> Path:
 
 def pidfds(ready: Path) -> list[int]:
     """Handles of the tree's processes, once they run."""
-    return [os.pidfd_open(int(pid)) for pid in ready.read_text().split()]
+    pipe = os.open(ready, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert select.select([pipe], [], [], SECONDS)[0], "the tree has not started"
+        return [os.pidfd_open(int(pid)) for pid in os.read(pipe, 4096).split()]
+    finally:
+        os.close(pipe)
 
 
 def all_gone(handles: list[int]) -> bool:

@@ -47,9 +47,13 @@ class Terminal:
         return self.seen[begin : self._looked_at]
 
     async def wants_input(self) -> bool:
-        """A look that ends when the kernel shows it waiting for input."""
-        answer = await self._call("write_stdin", {"yield_time_ms": LONG_MS})
-        return answer.structured.get("waiting_for_input", False)
+        """Whether the kernel shows it waiting for input, once it is quiet. A program that is busy
+        is given another chance or two."""
+        for _ in range(20):
+            answer = await self._call("wait_for", {"quiet_ms": 100, "timeout_ms": LONG_MS})
+            if answer.structured.get("waiting_for_input"):
+                return True
+        return False
 
     async def end(self) -> ToolOutput:
         """The answer that tells how it ended."""

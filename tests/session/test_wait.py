@@ -28,6 +28,12 @@ async def told(process: FakeProcess) -> int:
     return 0
 
 
+async def turns(count: int) -> None:
+    """Let everybody else have their turn so many times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 def echoing() -> House:
     return House(spawner=FakeSpawner(told))
 
@@ -56,8 +62,7 @@ async def test_a_match_that_comes_in_two_writes_is_seen() -> None:
     waiting = asyncio.create_task(wait_until(session, pattern("ready: [0-9]+;"), LONG))
     for piece in (b"x" * 10_000, b"rea", b"dy", b": 4", b"2", b"; and more"):
         session.write(piece)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await turns(3)
     assert await waiting == Met(reason="pattern", match="ready: 42;", offset=10_000)
     await home.close()
 
@@ -68,11 +73,11 @@ async def test_the_start_of_a_read_is_no_start_of_a_line(text: str) -> None:
     home = echoing()
     session = await home.start("echo", stdin=Stdin.OPEN)
     waiting = asyncio.create_task(wait_until(session, pattern(text), LONG))
-    for start in range(3):
-        size = OVERLAP + 3 - start
-        session.write(b"." * (size - 2) + b"-word"[start:] + b"wordword")
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+    for start in range(1, 6):  # each look begins so many bytes before the end of a "-word"
+        session.write(b"-word" + b"." * (OVERLAP - start))
+        await turns(3)
+        session.write(b".")
+        await turns(3)
     session.write(b"\nord" if "m" in text else b" ord")
     session.close_stdin()
     met = await waiting
@@ -91,7 +96,9 @@ async def test_only_what_is_unread_is_searched() -> None:
     await grow_to(session, 5)
     session.take_unread()
     assert await wait_until(session, pattern("done"), 0.05) == Met(reason="timeout")
-    assert (await wait_until(session, Until(regex=pattern("done").regex, since=0), LONG)).offset == 0
+    assert (
+        await wait_until(session, Until(regex=pattern("done").regex, since=0), LONG)
+    ).offset == 0
     await home.close()
 
 
@@ -135,7 +142,9 @@ for line in sys.stdin:
         session = await home.start(python(source), stdin=Stdin.OPEN)
         for number in range(300):
             session.write(b"%d\n" % number)
-            met = await wait_until(session, Until(regex=pattern(f"<{number}>").regex, since=0), LONG)
+            met = await wait_until(
+                session, Until(regex=pattern(f"<{number}>").regex, since=0), LONG
+            )
             assert met.reason == "pattern"
         session.close_stdin()
         assert await session.wait_done(LONG)

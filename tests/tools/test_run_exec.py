@@ -79,7 +79,7 @@ async def test_the_shell_of_a_call(
 ) -> None:
     """By name or by path, that shell reads the script."""
     path = require(shell)
-    script = "cat /proc/$fish_pid/comm" if shell == "fish" else "cat /proc/$$/comm"
+    script = f"cat /proc/{'$fish_pid' if shell == 'fish' else '$$'}/comm; true"
     for named in (shell, path):
         answer = await engine.call("exec_command", {"cmd": script, "shell": named, **PLAIN})
         assert answer.structured["output"] == f"{shell}\n"

@@ -75,9 +75,9 @@ async def test_matching_lines_with_context(big: tuple[Engine, str]) -> None:
         "2777776-2777776\n2777777:2777777\n2777778-2777778\n2777779:2777779\n2777780-2777780\n"
     )
     assert answer.structured["matches"] == 2
-    everything = await read(big, grep="^[0-3]", max_output_tokens=20)
-    assert everything.structured["matches"] == LINES
-    assert f"\nMatching lines: {LINES}\n" in everything.content
+    many = await read(big, grep="55$", max_output_tokens=20)
+    assert many.structured["matches"] == LINES // 100
+    assert f"\nMatching lines: {LINES // 100}\n" in many.content
 
 
 async def test_literal_and_case(big: tuple[Engine, str]) -> None:

@@ -44,6 +44,17 @@ class Family:
                 found += os.pread(file, 1 << 16, 0)
         return frozenset(map(int, found.split())) - {self.shell}
 
+    def argv(self) -> tuple[str, ...]:
+        """How the shell was started."""
+        words = tree.command_line(self.shell)
+        return (words[0].lstrip("-"), *words[1:]) if words else ()
+
+    def cwd(self) -> str | None:
+        """Where the shell is now."""
+        with suppress(OSError):
+            return os.readlink(f"/proc/{self.shell}/cwd")
+        return None
+
     def newcomers(self, before: frozenset[int], since: int) -> list[int]:
         """Who is alive and descends from what was started after `since`."""
         found = [pid for pid in self.roots() - before if _began(pid) >= since]

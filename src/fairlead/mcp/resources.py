@@ -72,12 +72,10 @@ def parse_uri(untrusted_uri: str) -> int | str:
 
 
 def _text_of(output: ToolOutput, uri: str) -> str:
-    text = output.structured.get("output")
-    if isinstance(text, str):
-        return text
     if not output.success:
         raise MCPError(INVALID_PARAMS, plain_text(output.content), {"uri": uri})
-    return output.content
+    text = output.structured.get("output")
+    return text if isinstance(text, str) else output.content
 
 
 def clip(text: str, limit: int = MAX_CHARS) -> str:

@@ -56,16 +56,17 @@ OUR_FAULT = (
 STOPPED = "Fairlead is shutting down. The call was ended, and with it what it had started."
 
 INSTRUCTIONS = """\
-A terminal. Commands run under a policy: some are refused, some wait for a person, most are \
-confined by a sandbox.
+A terminal. Commands run as the user who started Fairlead: nothing confines them and nobody is \
+asked, so take care with what can't be undone.
 - A command that outlives the wait of its call goes on in a session; the result has its \
 session_id. Nothing has to be run again.
 - Do not poll in a loop. `wait_for` returns when a session exits, goes quiet, prints a pattern or \
 opens a port.
+- `run_in_session` keeps directory and variables from one command to the next.
 - Long output is cut in the middle. `read_output` pages and searches all of it.
-- A refusal or denial says why and which rule decided. Do not retry it unchanged: change the \
-command, or ask for escalation with a justification.
-- Without a tty a command reads no input. Set tty for programs that need a terminal.
+- A refusal says why. Do not retry it unchanged.
+- Without a tty a command reads no input, unless stdin is "open". Set tty for programs that need \
+a terminal.
 - End sessions that are no longer needed with `kill_session`."""
 
 

@@ -67,6 +67,9 @@ class ProcessHandle(Protocol):
     def listens_on(self, port: int) -> bool:
         """A process of the tree accepts TCP connections on this port."""
 
+    def translates_newlines(self) -> bool:
+        """Its terminal writes CR LF where a program writes LF."""
+
     def waiting_for_input(self) -> bool:
         """The kernel shows it blocked in a read of its terminal or pipe."""
 

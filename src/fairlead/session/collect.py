@@ -11,19 +11,23 @@ QUIET = 0.05  # seconds without output before the kernel is asked whether it wai
 AGAIN = 0.25
 
 
-async def collect(session: Session, yield_time: float | None, began: float) -> ExecOutput:
+async def collect(
+    session: Session, yield_time: float | None, began: float, *, polls: bool = False
+) -> ExecOutput:
     """Wait for the end, at most `yield_time` seconds from now, and take the output that is new.
     A session that waits for input will do nothing more until it gets some, so that ends the wait
-    as well. `began` is when the call did: what happened since then, a person's approval
+    as well; but who only `polls` and has nothing to read yet waits on, or it would poll again
+    at once. `began` is when the call did: what happened since then, a person's approval
     included, is not the command's time to answer."""
     since = time.monotonic()
     deadline = None if yield_time is None else since + yield_time
     waiting = False
     while not waiting and not await session.wait_done(_next_look(session, since, deadline)):
-        waiting = waits_for_input(session)
+        news = not polls or session.log.size > session.cursor
+        waiting = news and waits_for_input(session)
         if deadline is not None and time.monotonic() >= deadline:
             break
-    return take(session, began, waiting=waiting)
+    return take(session, began, waiting=waiting or (polls and waits_for_input(session)))
 
 
 def _next_look(session: Session, since: float, deadline: float | None) -> float | None:

@@ -21,6 +21,7 @@ from fairlead.session.utf8 import cut, incomplete_head, incomplete_tail
 
 BACKLOG = 1 << 20  # bytes a follower may lag before it is told and taken forward
 _CAUGHT_UP = 64 * 1024  # how much of the end it then still gets
+_LONGEST_CHARACTER = 4
 
 
 class Follower:
@@ -126,16 +127,17 @@ class Watch:
     def __init__(self, session: Session, snapshot_bytes: int = 64 * 1024) -> None:
         running = session.running
         # One look: the reader thread may append between a look at the size and one at the bytes.
-        last = session.log.tail(snapshot_bytes)
-        data = last.data[: len(last.data) - incomplete_tail(last.data[-4:])]
-        if not running:
-            data = last.data
-        head = incomplete_head(data[:3]) if last.start else 0
+        last = session.log.tail(snapshot_bytes + _LONGEST_CHARACTER)
+        unfinished = incomplete_tail(last.data[-4:]) if running else 0
+        end = len(last.data) - unfinished
+        start = max(0, end - snapshot_bytes)
+        if last.start + start:
+            start = min(end, start + incomplete_head(last.data[start : start + 3]))
         self.snapshot = Snapshot(
             session_id=session.id,
-            offset=last.start + head,
-            data=data[head:],
-            total_bytes=last.start + len(data),
+            offset=last.start + start,
+            data=last.data[start:end],
+            total_bytes=last.start + end,
             running=running,
             ending=session.ending,
         )

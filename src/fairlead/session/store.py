@@ -128,6 +128,11 @@ class SessionStore:
             )
         return found
 
+    def moving(self, agent: str) -> bool:
+        """Some of its sessions are on their way in or out."""
+        shelf = self._shelf(agent)
+        return shelf.starting > 0 or bool(shelf.leaving)
+
     @contextmanager
     def leaving(self, session: Session) -> Iterator[None]:
         """While inside, the session is being evicted: nobody else evicts it too."""

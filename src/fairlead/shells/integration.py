@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from fairlead.model.params import Shell, ShellKind
 
 # The words are quoted and prefixed (`\builtin`), because the user may have made aliases and
-# functions of any name. `__fl_b` stands in an `if`, so that the status which it brings back
-# neither ends a shell with `set -e` nor sets off a trap on ERR.
+# functions of any name. `__fl_b` stands in an `if` where it can, so that the status which it brings
+# back neither ends a shell with `set -e` nor sets off a trap on ERR. `__fl_d` is there between
+# the end of a command and the beginning of the next.
 _BASH = r"""
 \unset HISTFILE
 __fl_b() {
@@ -33,16 +34,16 @@ __fl_b() {
     *__fl_p*) ;;
     *) PROMPT_COMMAND=__fl_p${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND};;
   esac
-  __fl_n=$1
+  __fl_n=$1; unset __fl_d
   \builtin printf '\033]133;C;@NONCE@;%s\007' "$1"
   return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?
+  __fl_s=$?; __fl_d=$__fl_s
   \builtin printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_p() {
-  \builtin set -- "$?"
+  set -- "${__fl_d-$?}"
   \builtin printf '\033]133;A;%s;@NONCE@;%s\007' "$1" "${__fl_n-0}" >&2
   return "$1"
 }
@@ -80,6 +81,8 @@ __fl_x "$__fl_u"' EXIT
   \builtin exit "$__fl_s" 2>/dev/null
   \builtin exit "$__fl_s" 2>/dev/null  # the first try may only have warned of stopped jobs
 }
+__fl_n=0
+\builtin printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
 
 _ZSH = r"""
@@ -90,36 +93,39 @@ __fl_b() {
     __fl_p*) ;;
     *) precmd_functions=(__fl_p $precmd_functions);;
   esac
-  __fl_n=$1
+  __fl_n=$1; unset __fl_d
   \builtin printf '\033]133;C;@NONCE@;%s\007' "$1"
-  return "${__fl_s:-0}"
+  case $- in *e*) ;; *) return "${__fl_s:-0}";; esac
 }
 __fl_e() {
-  __fl_s=$?
+  __fl_s=$?; __fl_d=$__fl_s
   \builtin printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_p() {
-  \builtin printf '\033]133;A;%s;@NONCE@;%s\007' "$?" "${__fl_n-0}" >&2
+  \builtin printf '\033]133;A;%s;@NONCE@;%s\007' "${__fl_d-$?}" "${__fl_n-0}" >&2
 }
 __fl_x() {
   __fl_s=$?
+  [[ $ZSH_SUBSHELL == 0 ]] || return 0
   { \builtin printf '%s\0' "$PWD"; \builtin export -p; } >| '@STATE@' 2>/dev/null
   \builtin printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 zshexit_functions+=(__fl_x)
+__fl_n=0
+\builtin printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
 
 # A trap that the user sets on EXIT takes the place of ours: then the process's end is all we get.
 _SH = r"""
-__fl_m="$(command printf '\033]133;A;$?;@NONCE@;$__fl_n\007')"
+__fl_m="$(command printf '\033]133;A;${__fl_d-$?};@NONCE@;$__fl_n\007')"
 __fl_b() {
   case ${PS1-} in *@NONCE@*) ;; *) PS1=$__fl_m${PS1-};; esac
-  __fl_n=$1
+  __fl_n=$1; unset __fl_d
   \command printf '\033]133;C;@NONCE@;%s\007' "$1"
   return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?
+  __fl_s=$?; __fl_d=$__fl_s
   \command printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_x() {
@@ -128,12 +134,12 @@ __fl_x() {
   \command printf '\033]133;X;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 trap __fl_x EXIT
-"""
-
-_READY = r"""
 __fl_n=0
 \command printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
+
+# Both branches do the same: what differs is the `$?` that the command sees.
+_EITHER = "if __fl_b @NUMBER@ 2>/dev/null; then @EVALUATE@; else @EVALUATE@; fi@SOURCE@"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +147,7 @@ class Integration:
     """How one kind of shell is driven."""
 
     script: str
-    evaluate: str  # evaluates the command that `__fl_b` read, or that waits in @COMMAND@
+    line: str  # what is typed to run the command that `__fl_b` read, or that waits in @COMMAND@
     interactive: Callable[[str], tuple[str, ...]]  # argv of a shell of our own
     ours: str = ""  # what only our own shells are told: nobody sits in front of them
 
@@ -149,7 +155,7 @@ class Integration:
 INTEGRATIONS: dict[ShellKind, Integration] = {
     ShellKind.BASH: Integration(
         script=_BASH,
-        evaluate=r'\builtin eval "$__fl_c"',
+        line=_EITHER.replace("@EVALUATE@", r'\builtin eval "$__fl_c"'),
         # No line editor: we send one short line per command, and nobody has to redraw it.
         interactive=lambda path: (path, "--noprofile", "--norc", "--noediting", "-i"),
         # A profile's prompt hooks would slow every command down.
@@ -157,14 +163,15 @@ INTEGRATIONS: dict[ShellKind, Integration] = {
     ),
     ShellKind.ZSH: Integration(
         script=_ZSH,
-        evaluate=r'\builtin eval "$__fl_c"',
+        # In zsh `$?` is 0 in the branches of an `if`.
+        line=r'__fl_b @NUMBER@ 2>/dev/null; \builtin eval "$__fl_c"@SOURCE@',
         interactive=lambda path: (path, "-f", "-i", "+Z"),
         ours="precmd_functions=(); preexec_functions=(); chpwd_functions=()\n"
         "unsetopt prompt_sp check_jobs\n",
     ),
     ShellKind.SH: Integration(
         script=_SH,
-        evaluate=r"\. '@COMMAND@'",
+        line=_EITHER.replace("@EVALUATE@", r"\. '@COMMAND@'"),
         interactive=lambda path: (path, "-i"),
     ),
 }
@@ -180,7 +187,7 @@ class Place:
 
 def bootstrap(kind: ShellKind, nonce: str, place: Place, before: str = "") -> str:
     """The script that the shell reads once, after `before` (a state to restore)."""
-    return before + _fill(INTEGRATIONS[kind].script + _READY, nonce, place)
+    return before + _fill(INTEGRATIONS[kind].script, nonce, place)
 
 
 def load_line(place: Place) -> bytes:
@@ -190,12 +197,10 @@ def load_line(place: Place) -> bytes:
 
 def run_line(kind: ShellKind, place: Place, number: int, *, open_stdin: bool) -> bytes:
     """What is typed to run the command that waits in `place`."""
-    source = "" if open_stdin else " </dev/null"
-    evaluate = _fill(INTEGRATIONS[kind].evaluate, "", place)
-    # Both branches do the same: what differs is the `$?` that the command sees.
-    both = f"if __fl_b {number} 2>/dev/null; then {evaluate}; else {evaluate}; fi"
+    line = _fill(INTEGRATIONS[kind].line, "", place).replace("@NUMBER@", str(number))
+    line = line.replace("@SOURCE@", "" if open_stdin else " </dev/null")
     # With `set -x` our own functions would be traced into the command's output.
-    return f" {both}{source}; {{ __fl_e; }} 2>/dev/null\n".encode()
+    return f" {line}; {{ __fl_e; }} 2>/dev/null\n".encode()
 
 
 def kind_of(program: str) -> ShellKind | None:

@@ -115,6 +115,9 @@ class BareProcess:
     def listens_on(self, port: int) -> bool:
         return listening.any_listens(self.descendants(), port)
 
+    def translates_newlines(self) -> bool:
+        return self._streams.translates_newlines()
+
     def waiting_for_input(self) -> bool:
         return not self._exited and self._streams.waiting_for_input(self.descendants())
 

@@ -66,16 +66,12 @@ def _start_prepared(env: ExecEnv, wiring: Wiring) -> subprocess.Popen[bytes]:
     with ExitStack() as always:
         report, theirs = os.pipe()
         always.callback(os.close, report)
-        task = os.memfd_create("fairlead")
-        always.callback(os.close, task)
-        os.write(task, _task(env, wiring))
-        os.lseek(task, 0, os.SEEK_SET)
-        argv = (sys.executable, "-ISc", _PREPARE, str(task), str(theirs))
-        passed = (task, theirs, *(fd for fd, _ in wiring.attached))
-        try:
+        with os.fdopen(theirs, "wb"), os.fdopen(os.memfd_create("fairlead"), "wb") as task:
+            task.write(_task(env, wiring))
+            task.seek(0)
+            argv = (sys.executable, "-ISc", _PREPARE, str(task.fileno()), str(theirs))
+            passed = (task.fileno(), theirs, *(fd for fd, _ in wiring.attached))
             child = _execute(env, wiring, argv, {}, passed=passed)
-        finally:
-            os.close(theirs)
         failure = os.read(report, _ERRNO.size)  # its end says that the command was executed
     if failure:
         child.wait()

@@ -259,7 +259,7 @@ def _raw_input() -> Iterator[None]:
         yield
         return
     before = termios.tcgetattr(0)
-    tty.setraw(0)
+    tty.setraw(0, termios.TCSADRAIN)  # the usual way throws away what was typed ahead
     try:
         yield
     finally:

@@ -46,7 +46,8 @@ class LocalProcess:
         self._guard = launched.guard
         self._control = launched.control
         self._reports = bytearray()
-        self._pid = 0
+        self._pid = 0  # stays so if the command killed its guard before we heard of it
+        self._ran = self._failed = False
         self._status: int | None = None
         self._others_alive = False
         self._over = False
@@ -129,6 +130,9 @@ class LocalProcess:
     def listens_on(self, port: int) -> bool:
         return listening.any_listens(self.descendants(), port)
 
+    def translates_newlines(self) -> bool:
+        return self._streams.translates_newlines()
+
     def waiting_for_input(self) -> bool:
         return self._status is None and self._streams.waiting_for_input(self.descendants())
 
@@ -157,9 +161,10 @@ class LocalProcess:
         match report:
             case plan.Started():
                 self._pid = report.pid
-                if not self._started.done():  # it is, if whoever waited was cancelled
-                    self._started.set_result(None)
+                self._ran = True
+                self._succeed()
             case plan.Failed():
+                self._failed = True
                 self._fail(explain(report, self._argv[0]))
             case plan.Exited():
                 self._status = report.status
@@ -171,6 +176,10 @@ class LocalProcess:
                 if not self._ended.done():  # nobody is left to wait for
                     self._streams.output.finish()
                 self._tree_gone()
+
+    def _succeed(self) -> None:
+        if not self._started.done():  # it is, if whoever waited was cancelled
+            self._started.set_result(None)
 
     def _fail(self, error: Exception) -> None:
         if not self._started.done():
@@ -197,17 +206,18 @@ class LocalProcess:
 
     def _guard_left(self) -> None:
         """The socket broke before GONE: nothing was started, or somebody killed the guard."""
+        if not self._ran and not self._failed:
+            # A command may be quicker to kill its guard than that is to say that it runs.
+            self._ran = _was_killed(self._guard)
         self._let_go()
-        self._fail(Bug("the launcher ended without a word"))
-        if not self._pid:
-            self._gone.set()
+        self._gone.set()
+        if not self._ran:
+            self._fail(Bug("the launcher ended without a word"))
             self._streams.release()
             return
-        # With its guard the command dies too. Of the others we find who stayed in its session.
-        for pid in tree.in_session(self._pid):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        self._gone.set()
+        self._succeed()
+        if self._pid:
+            _kill_session(self._pid)
         if self._status is None:
             self._status = signal.SIGKILL
             self._streams.output.settle(self._settled)
@@ -313,6 +323,20 @@ class LocalSpawner:
     async def _reap_all(self) -> None:
         while self._unreaped:
             await asyncio.sleep(_REAP_AGAIN)
+
+
+def _was_killed(guard: int) -> bool:
+    """Whether a signal ended it. Its socket is closed already, so it is all but gone."""
+    with suppress(ChildProcessError):
+        return os.WIFSIGNALED(os.waitpid(guard, 0)[1])
+    return False
+
+
+def _kill_session(leader: int) -> None:
+    """With its guard the command dies too. Of its descendants we find who stayed in its session."""
+    for pid in tree.in_session(leader):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 async def _surely(awaitable: Coroutine[Any, Any, None]) -> None:

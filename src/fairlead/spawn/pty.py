@@ -54,6 +54,14 @@ def is_line_mode(master: int) -> bool:
     return True
 
 
+def translates_newlines(master: int) -> bool:
+    """The kernel writes CR LF for LF."""
+    with suppress(termios.error):
+        flags = int(termios.tcgetattr(master)[_OFLAG])
+        return bool(flags & termios.OPOST and flags & termios.ONLCR)
+    return False
+
+
 def _make_plain(slave: int) -> None:
     modes = termios.tcgetattr(slave)
     modes[_OFLAG] &= ~termios.ONLCR

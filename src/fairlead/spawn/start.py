@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from fairlead.model.params import Stdin
 from fairlead.spawn import plan, pty
 from fairlead.spawn.steps import Wiring
 
+_OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # what we lack, not what was asked wrongly
 INLINE_PLAN = 96 * 1024  # what a socket takes at once, with room to spare
 
 
@@ -128,6 +130,8 @@ def open_directory(cwd: Path) -> int:
     except NotADirectoryError:
         raise BadRequest(f"workdir: not a directory: {cwd}") from None
     except OSError as error:
+        if error.errno in _OURS:
+            raise
         raise BadRequest(f"workdir: {cwd}: {error.strerror}") from None
 
 

@@ -52,6 +52,10 @@ class Streams:
             return None
         return pty.foreground_group(self._terminal)
 
+    def translates_newlines(self) -> bool:
+        """The terminal writes CR LF where a program writes LF."""
+        return self._terminal is not None and pty.translates_newlines(self._terminal)
+
     def waiting_for_input(self, pids: list[int]) -> bool:
         """Does one of these wait for what we would write? With a terminal only its foreground."""
         if self._input_file is None:

@@ -33,6 +33,12 @@ def is_alive(pid: int) -> bool:
     return fields is not None and fields[0] != "Z"
 
 
+def parent(pid: int) -> int | None:
+    """Whose child it is."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
 def start_time(pid: int) -> int | None:
     """Clock ticks since boot: with the pid it names a process for good."""
     fields = _stat(pid)
@@ -60,6 +66,14 @@ def name(pid: int) -> str:
     with suppress(OSError):
         return (_PROC / str(pid) / "comm").read_text().strip()
     return "?"
+
+
+def command_line(pid: int) -> tuple[str, ...]:
+    """The words it was started with."""
+    with suppress(OSError):
+        words = (_PROC / str(pid) / "cmdline").read_bytes().split(b"\0")[:-1]
+        return tuple(os.fsdecode(word) for word in words)
+    return ()
 
 
 def _stat(pid: int) -> list[str] | None:

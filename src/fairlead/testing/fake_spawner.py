@@ -109,6 +109,9 @@ class FakeProcess:
     def listens_on(self, port: int) -> bool:
         return port in self.ports and not self._ended.done()
 
+    def translates_newlines(self) -> bool:
+        return False
+
     def waiting_for_input(self) -> bool:
         return self._reading and not self._input and not self._ended.done()
 

@@ -33,7 +33,6 @@ OUTPUT_SCHEMA: dict[str, Any] = {
             },
         }
     },
-    "required": ["sessions"],
 }
 
 ARGUMENTS = Arguments(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fairlead.model.errors import BadRequest, ExecError
 from fairlead.model.output import Ending, ExecOutput, StreamOutput
 from fairlead.model.params import ExecParams
+from fairlead.session.stay import wait_in_spite_of_cancelling
 from fairlead.tools.toolbox import Call
 
 PROGRAM = "apply_patch"
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +38,13 @@ async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> A
         verified = await asyncio.to_thread(verify, patch, directory, None)
         asked = _as_asked(params, body, directory, verified.paths)
         grant = await call.box.orchestrator.permit(asked)
-        summary = await _to_its_end(asyncio.to_thread(commit, verified))
+        # A thread that writes files can't be stopped half-way, so a cancelled caller stays.
+        writing = asyncio.create_task(asyncio.to_thread(commit, verified))
+        summary = await wait_in_spite_of_cancelling(writing)
     except (BadRequest, CommitFailed) as error:
         return Applied(str(error), error=error)
     changed = tuple((one.letter, one.shown) for one in verified.changes)
     return Applied(summary.text, changed, approval=grant.facts)
-
-
-async def _to_its_end(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Its result. A caller that is cancelled meanwhile leaves only when it is done: a thread that
-    writes files can't be stopped half-way."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
 
 
 def _as_asked(

@@ -23,7 +23,6 @@ OUTPUT_SCHEMA: dict[str, Any] = {
         "rows": {"type": "integer"},
         "cols": {"type": "integer"},
     },
-    "required": ["session_id", "rows", "cols"],
 }
 
 ARGUMENTS = Arguments(NAME, SESSION, *terminal_size(required=True))

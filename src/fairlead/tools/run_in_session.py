@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairlead.live import LiveOutput
-from fairlead.live_shells import Task
+from fairlead.live import LiveOutput, Task
 from fairlead.model.output import Ending, ExecOutput
 from fairlead.model.params import ExecParams, Shell, ShellKind, Stdin
 from fairlead.session.session import Session
@@ -98,17 +97,19 @@ def _shell(args: Args, call: Call) -> Shell:
 def _output(session: Session, done: LiveOutput) -> ExecOutput:
     """The command's own output, as the session's log has it."""
     found = session.log.collect(done.start, done.end).stream()
+    if done.translated:
+        found = replace(found, head=unix_lines(found.head), tail=unix_lines(found.tail))
     ending = Ending(
         code=done.code,
         timed_out=done.timed_out,
-        killed_by="timeout" if done.timed_out else None,
+        killed_by="timeout" if done.timed_out else done.killed_by,
         descendants_alive=done.descendants_alive,
         survivors=done.survivors,
     )
     return ExecOutput(
         session_id=session.id,
         chunk_id=session.remember_chunk(done.start, done.end),
-        output=replace(found, head=unix_lines(found.head), tail=unix_lines(found.tail)),
+        output=found,
         wall_time=done.wall_time,
         ending=ending,
         warnings=done.warnings,

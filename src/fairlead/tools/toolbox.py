@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 
-from fairlead.live_shells import LiveShells
+from fairlead.live import LiveShells
 from fairlead.model.errors import BadRequest, UnknownSession
 from fairlead.model.output import ExecOutput
 from fairlead.model.params import ExecParams, SandboxPermissions, Shell, Size, Stdin
@@ -75,7 +75,8 @@ class Wish:
     @classmethod
     def of(cls, args: object) -> Wish:
         """Whatever a tool's checked arguments say about it, by the same names."""
-        return cls(**{name: getattr(args, name) for name in _shared_names(type(args))})
+        names = _shared_names(type(args))  # type: ignore[arg-type]  # mypy: classes aren't Hashable
+        return cls(**{name: getattr(args, name) for name in names})
 
 
 @cache

@@ -100,7 +100,7 @@ async def run(args: Args, call: Call) -> ToolOutput:
         else:
             _type(args, session)
             _announce(args, session, call)
-            output = await collect(session, args.yield_time_ms / 1000, began)
+            output = await collect(session, args.yield_time_ms / 1000, began, polls=args.polls)
     call.told(output)
     return answer(output, args.max_output_tokens, format_exec)
 
