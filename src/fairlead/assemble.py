@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from fairlead.approval.nobody import Nobody
 from fairlead.config.options import Options
 from fairlead.live import LiveShells
 from fairlead.login import Preparer
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams
 from fairlead.model.process import Spawner

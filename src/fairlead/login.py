@@ -12,9 +12,9 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams, Shell, ShellKind
 from fairlead.model.requirement import Grant

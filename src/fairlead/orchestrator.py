@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field, replace
 
 from fairlead.approval.settle import Reviewer, settle
 from fairlead.login import Preparer
 from fairlead.model.access import ApprovalPolicy, SandboxPolicy
 from fairlead.model.env import ExecEnv
+from fairlead.model.frozen import dataclass, replace
 from fairlead.model.output import ExecOutput
 from fairlead.model.params import ExecParams, Shell, Stdin
 from fairlead.model.requirement import Grant
@@ -34,7 +34,7 @@ class Run:
     session: Session
     env: ExecEnv
     grant: Grant
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     @property
     def facts(self) -> dict[str, object]:
@@ -73,13 +73,14 @@ class ToolOrchestrator:
         takes the whole process tree with it."""
         began = time.monotonic()
         run = await self.start(params)
+        facts = run.facts  # made now, while the command runs
         try:
             with run.session.in_call():
                 output = await collect(run.session, yield_time, began)
         except asyncio.CancelledError:
             await in_spite_of_cancelling(run.session.end(by="the call was cancelled"))
             raise
-        return with_facts(output, run)
+        return replace(output, facts=facts, warnings=(*run.warnings, *output.warnings))
 
     async def start(self, params: ExecParams) -> Run:
         """Judge, grant, plan, start."""
@@ -118,10 +119,3 @@ class ToolOrchestrator:
         """What will be spawned, word for word."""
         prepared = await self._preparer.prepare(params, grant)
         return plan(params, grant, self._sandbox, prepared)
-
-
-def with_facts(output: ExecOutput, run: Run) -> ExecOutput:
-    """The output with what was decided on the way to it."""
-    return replace(
-        output, facts={**run.facts, **output.facts}, warnings=(*run.warnings, *output.warnings)
-    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import Bug, Rejected
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams
 from fairlead.model.process import Spawner

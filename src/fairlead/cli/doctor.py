@@ -8,11 +8,12 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from fairlead.cli.flags import Flag, Syntax
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 
 SYNTAX = Syntax(
     usage="fairlead doctor [--json]",

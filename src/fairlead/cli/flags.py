@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 
 
 class Help(Exception):

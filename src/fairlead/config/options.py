@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlead.model.access import PRESETS, ApprovalPolicy, SandboxPolicy
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass, field
 from fairlead.model.limits import Capacity
 from fairlead.shells.environment import EnvironmentPolicy
 

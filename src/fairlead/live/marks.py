@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 
+from fairlead.model.frozen import dataclass
 from fairlead.session.log import OutputLog
 
 _OPENS, _CLOSES = b"\x1b]133;", b"\a"

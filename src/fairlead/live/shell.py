@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from fairlead.live.family import Family, now
 from fairlead.live.marks import CommandMarks, MarkReader, Over
@@ -17,6 +16,7 @@ from fairlead.live.memory import SharedMemory
 from fairlead.live.stopping import Stop
 from fairlead.live.task import LiveOutput, Task
 from fairlead.model.errors import BadRequest, Rejected
+from fairlead.model.frozen import dataclass, replace
 from fairlead.model.output import TIMEOUT_EXIT_CODE
 from fairlead.model.params import Shell
 from fairlead.session.endings import GRACE, describe
@@ -49,9 +49,7 @@ class _Running:
 class LiveShell:
     """Runs commands in one shell session, one at a time."""
 
-    def __init__(
-        self, session: Session, shell: Shell, restart: Restart, opening: str = ""
-    ) -> None:
+    def __init__(self, session: Session, shell: Shell, restart: Restart, opening: str = "") -> None:
         self.session = session
         self.shell = shell
         self.opening = opening  # what each shell of this session is told first

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.access import SandboxReport
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import Size, Stdin
 
 

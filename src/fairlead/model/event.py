@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 
 MAX_CHUNK_BYTES = 8192

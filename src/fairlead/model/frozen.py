@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
-TYPE_CHECKING = False  # as checkers read it; importing `typing` for it costs a third of Python's start
+TYPE_CHECKING = (
+    False  # as checkers read it; importing `typing` for it costs a third of Python's start
+)
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
@@ -104,8 +106,11 @@ def _initializer(name: str, fields: dict[str, Any], kw_only: bool) -> Callable[.
 
 def _getter(names: tuple[str, ...]) -> Callable[[Any], Any]:
     """All fields at once, for comparing. A static method, or it would be bound."""
-    get = attrgetter(*names) if names else lambda _: ()
-    return staticmethod(get)
+    return staticmethod(attrgetter(*names) if names else _nothing)
+
+
+def _nothing(_: object) -> tuple[()]:
+    return ()
 
 
 def _refuse(self: Any, name: str, value: object = None) -> None:
@@ -115,7 +120,8 @@ def _refuse(self: Any, name: str, value: object = None) -> None:
 def _equal(self: Any, other: object) -> Any:
     if type(other) is not type(self):
         return NotImplemented
-    return self.__value__(self) == self.__value__(other)
+    get = self.__value__
+    return get(self) == get(other)
 
 
 def _hashed(self: Any) -> int:
@@ -141,19 +147,23 @@ class _FieldsWhenAsked:
 
     def __get__(self, instance: object, owner: Any) -> dict[str, Any]:
         import dataclasses
+        from functools import partial
 
-        specs: list[Any] = []
+        specs: list[Any] = []  # the default by a function: it need not be hashable
         for name, default in owner.__value_fields__.items():
             if default is _MISSING:
-                specs.append((name, Any_))
+                specs.append((name, object))
             elif type(default) is _Made:
-                specs.append((name, Any_, dataclasses.field(default_factory=default.make)))
+                made = dataclasses.field(default_factory=default.make)
+                specs.append((name, object, made))
             else:
-                specs.append((name, Any_, dataclasses.field(default_factory=lambda it=default: it)))
+                same = dataclasses.field(default_factory=partial(_itself, default))
+                specs.append((name, object, same))
         model = dataclasses.make_dataclass(owner.__name__, specs, kw_only=True)
         found: dict[str, Any] = model.__dataclass_fields__  # type: ignore[attr-defined]
         owner.__dataclass_fields__ = found
         return found
 
 
-Any_ = object
+def _itself(value: object) -> object:
+    return value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from fairlead.model.frozen import dataclass, field
 
 
 class Stdin(StrEnum):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from fairlead.model.errors import ExecError
+from fairlead.model.frozen import dataclass
 from fairlead.patch.files import Entry, Existing, Ground, look, refused
 from fairlead.patch.grammar import (
     AddFile,

@@ -12,9 +12,9 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.model.frozen import dataclass
 from fairlead.patch.grammar import PatchError, verification_failed
 
 MAX_FILE_BYTES = 256 * 1024 * 1024

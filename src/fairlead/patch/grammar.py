@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 
 BEGIN = "*** Begin Patch"
 END = "*** End Patch"

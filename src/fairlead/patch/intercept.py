@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fairlead.model.frozen import dataclass
 from fairlead.patch.grammar import BEGIN, PatchError
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fairlead.model.access import SandboxPolicy
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import Rejected
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import ExecParams
 from fairlead.model.requirement import Grant
 from fairlead.sandbox import none

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from dataclasses import dataclass
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 
 GRACE = 2.0  # seconds between asking and insisting

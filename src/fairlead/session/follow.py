@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 
 from fairlead.model.errors import Bug
 from fairlead.model.event import (
@@ -15,6 +14,7 @@ from fairlead.model.event import (
     Event,
     FellBehind,
 )
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 from fairlead.session.session import Session
 from fairlead.session.utf8 import cut, incomplete_head, incomplete_tail

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 from fairlead.session.lines import Block, Line, Source, iter_lines, last_lines, walk
 
 LONG_LINE = 1 << 20

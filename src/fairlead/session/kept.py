@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.model.frozen import dataclass
 from fairlead.session.budget import MemoryBudget
 from fairlead.session.buffer import MIB, HeadTailBuffer
 from fairlead.session.spill import Span, SpillFile

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from fairlead.model.frozen import dataclass
 from fairlead.session.kept import Segment
 from fairlead.session.line_index import BLOCK
 

@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from fairlead.model.errors import BadRequest, Bug
+from fairlead.model.frozen import replace
 from fairlead.model.output import TIMEOUT_EXIT_CODE, Ending, StreamOutput
 from fairlead.model.params import ExecParams, Size, Stdin
 from fairlead.model.process import SpawnedProcess, Whom

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from typing import Any
 
+from fairlead.model.frozen import dataclass
 from fairlead.session.session import Session
 
 OVERLAP = 4096  # bytes looked at again, so that a match across two reads is seen

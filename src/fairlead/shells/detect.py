@@ -6,10 +6,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import Shell, ShellKind
 from fairlead.shells import SHELLS
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass, field
 from fairlead.shells.blocked_names import reason_not_from_call, reason_not_inherited
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

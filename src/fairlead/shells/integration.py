@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import Shell, ShellKind
 
 # The words are quoted and prefixed (`\builtin`), because the user may have made aliases and

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from fairlead.model.frozen import dataclass, field
 from fairlead.model.params import ShellKind
 from fairlead.shells.environment import Dropped
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
+from fairlead.model.frozen import replace
 from fairlead.model.params import ShellKind
 from fairlead.shells.login_state import MAX_BYTES, Snapshot, Unusable
 

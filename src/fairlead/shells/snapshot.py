@@ -11,8 +11,8 @@ shell (which can't list them: such a capture is `Unusable`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from fairlead.model.frozen import dataclass, field, replace
 from fairlead.model.params import Shell, ShellKind
 from fairlead.shells.capture import capture_argv, capture_script
 from fairlead.shells.environment import EnvironmentPolicy, admit, included, looks_unwanted

@@ -7,11 +7,11 @@ steps: number, payload length, payload, zeros up to a multiple of four. Everythi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
 from fairlead.model.errors import BadRequest, Bug
+from fairlead.model.frozen import dataclass
 
 MAX_PLAN_BYTES = 8 * 1024 * 1024
 MAX_DESCRIPTORS = 256

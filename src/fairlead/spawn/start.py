@@ -7,11 +7,11 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, SpawnFailed
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import Stdin
 from fairlead.spawn import plan, pty
 from fairlead.spawn.steps import Wiring

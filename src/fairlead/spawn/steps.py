@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from fairlead.model.env import ExecEnv
+from fairlead.model.frozen import dataclass
 from fairlead.spawn import plan
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from fairlead.model.frozen import replace
 from fairlead.model.output import ExecOutput, Status, StreamOutput
 from fairlead.tools.model import ToolOutput
 from fairlead.tools.structured import structured

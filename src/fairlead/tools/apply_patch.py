@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import Status
 from fairlead.model.params import ExecParams
 from fairlead.tools.answer import facts, refusal

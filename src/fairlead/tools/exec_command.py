@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import SandboxPermissions, Size, Stdin
 from fairlead.tools.answer import answer
 from fairlead.tools.common import (

@@ -7,11 +7,11 @@ because our refusals name the field and what is allowed in one line that a model
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 from fairlead.tools.kinds import Kind
 from fairlead.tools.untrusted_json import quoted, shown, untrusted_object
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 
+from fairlead.model.frozen import dataclass, replace
 from fairlead.model.process import Whom
 from fairlead.session.collect import collect
 from fairlead.tools.answer import answer

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from fairlead.model.frozen import dataclass
 from fairlead.session.summary import summary
 from fairlead.tools.answer import facts
 from fairlead.tools.fields import Arguments, Field

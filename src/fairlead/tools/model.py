@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from fairlead.model.event import Event
+from fairlead.model.frozen import dataclass
 
 
 class ToolKind(StrEnum):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fairlead.model.errors import BadRequest, ExecError
+from fairlead.model.frozen import dataclass, field, replace
 from fairlead.model.output import Ending, ExecOutput, StreamOutput
 from fairlead.model.params import ExecParams
 from fairlead.session.stay import wait_in_spite_of_cancelling

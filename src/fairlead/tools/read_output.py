@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import StreamOutput
 from fairlead.session.grep import Matches
 from fairlead.session.lines import Line

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import Size
 from fairlead.tools.answer import facts
 from fairlead.tools.common import SESSION, terminal_size

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.live import LiveOutput, Task
+from fairlead.model.frozen import dataclass, replace
 from fairlead.model.output import Ending, ExecOutput
 from fairlead.model.params import ExecParams, Shell, ShellKind, Stdin
 from fairlead.session.session import Session

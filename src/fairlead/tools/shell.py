@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fairlead.model.frozen import dataclass
 from fairlead.model.params import SandboxPermissions
 from fairlead.tools.answer import answer
 from fairlead.tools.common import (

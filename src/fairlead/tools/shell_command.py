@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import ExecOutput
 from fairlead.model.params import SandboxPermissions
 from fairlead.tools.answer import answer

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from fairlead.model.frozen import dataclass
 from fairlead.model.output import StreamOutput
 from fairlead.session.buffer import omission_marker
 

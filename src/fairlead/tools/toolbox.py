@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 from fairlead.live import LiveShells
 from fairlead.model.errors import BadRequest, UnknownSession
+from fairlead.model.frozen import dataclass, field, replace
 from fairlead.model.output import ExecOutput
 from fairlead.model.params import ExecParams, SandboxPermissions, Shell, Size, Stdin
 from fairlead.orchestrator import ToolOrchestrator

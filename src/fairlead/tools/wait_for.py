@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.model.errors import BadRequest
+from fairlead.model.frozen import dataclass, replace
 from fairlead.session.collect import take, waits_for_input
 from fairlead.session.wait import Met, Until, wait_until
 from fairlead.tools.answer import answer

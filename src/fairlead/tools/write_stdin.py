@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import time
-from dataclasses import dataclass, replace
 
 from fairlead.model.errors import BadRequest
 from fairlead.model.event import Interaction
+from fairlead.model.frozen import dataclass, replace
 from fairlead.model.output import ExecOutput
 from fairlead.session.collect import collect, take
 from fairlead.session.endings import describe
