@@ -157,7 +157,7 @@ class LiveShell:
 
     def _type(self, task: Task) -> _Running:
         self._number += 1
-        self._memory.put(task.command)
+        self._memory.put(integration.run_text(self.shell.kind, task.command))
         start = self.session.log.size
         reader = MarkReader(self.session.log, self._pattern, start)
         running = _Running(

@@ -9,7 +9,7 @@ never reaches its end mark, but always the prompt.
 The functions that each shell gets:
 
   __fl_b N   before a command: reads it, says that command N begins, brings back its `$?`
-  __fl_e     after it: says that it ended, with which status and where
+  __fl_e     after it: says that it ended, with which status and where, once
   __fl_p     at each prompt: says which command was the last to begin
   __fl_x     when the shell exits: leaves its state for the next one, says that it ended
 """
@@ -30,6 +30,7 @@ _BASH = r"""
 \unset HISTFILE
 __fl_b() {
   IFS= \builtin read -r -d '' __fl_c < '@COMMAND@' || \builtin :
+  case $- in *e*) __fl_c+=$'\n@ENDED@';; esac
   case ${PROMPT_COMMAND-} in
     *__fl_p*) ;;
     *) PROMPT_COMMAND=__fl_p${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND};;
@@ -39,13 +40,15 @@ __fl_b() {
   return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?; __fl_d=$__fl_s
+  \builtin set -- "$?"
+  case ${__fl_d-} in ?*) return 0;; esac
+  __fl_s=$1; __fl_d=$1
   \builtin printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_p() {
   set -- "${__fl_d-$?}"
   \builtin printf '\033]133;A;%s;@NONCE@;%s\007' "$1" "${__fl_n-0}" >&2
-  return "$1"
+  case $- in *e*) ;; *) return "$1";; esac
 }
 __fl_x() {
   __fl_s=${1-$?}
@@ -57,7 +60,9 @@ __fl_k() {
     \builtin printf '%s\0' "$PWD"
     \builtin export -p
     \builtin printf '\0'
-    \builtin declare -p
+    while IFS= \builtin read -r __fl_v; do
+      case $__fl_v in @OWN@) ;; *) \builtin declare -p "$__fl_v";; esac
+    done < <(\builtin compgen -v)
     \builtin declare -f
     \builtin shopt -p
     \builtin alias -p
@@ -75,8 +80,8 @@ function exit {
   __fl_t=${3-:}
   if [[ $__fl_t == __fl_x ]]; then __fl_t=:; fi
   \builtin exec {__fl_2}>&2
-  \builtin trap '\builtin exec 2>&$__fl_2; __fl_u=$__fl_s
-if (\builtin exit $__fl_u); then \builtin eval "$__fl_t"; else \builtin eval "$__fl_t"; fi
+  \builtin trap '__fl_u=$__fl_s
+if (\builtin exit $__fl_u); then \builtin eval "$__fl_t"; else \builtin eval "$__fl_t"; fi 2>&$__fl_2
 __fl_x "$__fl_u"' EXIT
   \builtin exit "$__fl_s" 2>/dev/null
   \builtin exit "$__fl_s" 2>/dev/null  # the first try may only have warned of stopped jobs
@@ -89,6 +94,7 @@ _ZSH = r"""
 \unset HISTFILE
 __fl_b() {
   __fl_c="$(<'@COMMAND@')"
+  case $- in *e*) __fl_c+=$'\n@ENDED@';; esac
   case "${precmd_functions-}" in
     __fl_p*) ;;
     *) precmd_functions=(__fl_p $precmd_functions);;
@@ -98,7 +104,9 @@ __fl_b() {
   case $- in *e*) ;; *) return "${__fl_s:-0}";; esac
 }
 __fl_e() {
-  __fl_s=$?; __fl_d=$__fl_s
+  \builtin set -- "$?"
+  case ${__fl_d-} in ?*) return 0;; esac
+  __fl_s=$1; __fl_d=$1
   \builtin printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_p() {
@@ -125,7 +133,9 @@ __fl_b() {
   return "${__fl_s:-0}"
 }
 __fl_e() {
-  __fl_s=$?; __fl_d=$__fl_s
+  \command set -- "$?"
+  case ${__fl_d-} in ?*) return 0;; esac
+  __fl_s=$1; __fl_d=$1
   \command printf '\033]133;D;%s;@NONCE@;%s;%s\007' "$__fl_s" "${__fl_n-}" "$PWD"
 }
 __fl_x() {
@@ -137,6 +147,16 @@ trap __fl_x EXIT
 __fl_n=0
 \command printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
+
+# Variables that are bash's own or ours: setting a read-only one again would end the script that does.
+_OWN = "BASH*|DIRSTACK|EPOCH*|EUID|FUNCNAME|GROUPS|LINENO|PIPESTATUS|PPID|RANDOM|SECONDS|SHELLOPTS|"
+_OWN += "SRANDOM|UID|_|__fl_*"
+
+# How `__fl_e` is called: with `set -x` it would be traced into the command's output.
+#
+# With `set -e` it also stands at the end of what is evaluated: the status of `eval` as a whole
+# would end the shell, also where the user's own words made it harmless (`false && :`).
+_ENDED = "{ __fl_e; } 2>/dev/null"
 
 # Both branches do the same: what differs is the `$?` that the command sees.
 _EITHER = "if __fl_b @NUMBER@ 2>/dev/null; then @EVALUATE@; else @EVALUATE@; fi@SOURCE@"
@@ -158,8 +178,9 @@ INTEGRATIONS: dict[ShellKind, Integration] = {
         line=_EITHER.replace("@EVALUATE@", r'\builtin eval "$__fl_c"'),
         # No line editor: we send one short line per command, and nobody has to redraw it.
         interactive=lambda path: (path, "--noprofile", "--norc", "--noediting", "-i"),
-        # A profile's prompt hooks would slow every command down.
-        ours="unset PROMPT_COMMAND\n",
+        # A profile's prompt hooks would slow every command down; a prompt that comes late would
+        # be taken for output where the marks were redirected (`exec >FILE`).
+        ours="unset PROMPT_COMMAND; PS1=\n",
     ),
     ShellKind.ZSH: Integration(
         script=_ZSH,
@@ -167,12 +188,15 @@ INTEGRATIONS: dict[ShellKind, Integration] = {
         line=r'__fl_b @NUMBER@ 2>/dev/null; \builtin eval "$__fl_c"@SOURCE@',
         interactive=lambda path: (path, "-f", "-i", "+Z"),
         ours="precmd_functions=(); preexec_functions=(); chpwd_functions=()\n"
-        "unsetopt prompt_sp check_jobs\n",
+        "unsetopt prompt_sp check_jobs hup; PS1=; RPS1=\n",
     ),
     ShellKind.SH: Integration(
         script=_SH,
-        line=_EITHER.replace("@EVALUATE@", r"\. '@COMMAND@'"),
+        # The empty line first: dash tells of jobs that ended before each line that it reads, and
+        # would do so amid the command's output.
+        line="\n " + _EITHER.replace("@EVALUATE@", r"\. '@COMMAND@'"),
         interactive=lambda path: (path, "-i"),
+        ours="PS1=\n",
     ),
 }
 
@@ -199,8 +223,12 @@ def run_line(kind: ShellKind, place: Place, number: int, *, open_stdin: bool) ->
     """What is typed to run the command that waits in `place`."""
     line = _fill(INTEGRATIONS[kind].line, "", place).replace("@NUMBER@", str(number))
     line = line.replace("@SOURCE@", "" if open_stdin else " </dev/null")
-    # With `set -x` our own functions would be traced into the command's output.
-    return f" {line}; {{ __fl_e; }} 2>/dev/null\n".encode()
+    return f" {line}; {_ENDED}\n".encode()
+
+
+def run_text(kind: ShellKind, command: str) -> str:
+    """What waits for the shell to evaluate."""
+    return f"{command}\n{_ENDED}\n" if kind is ShellKind.SH else command
 
 
 def kind_of(program: str) -> ShellKind | None:
@@ -252,4 +280,4 @@ def marks(nonce: str) -> re.Pattern[bytes]:
 
 def _fill(text: str, nonce: str, place: Place) -> str:
     filled = text.replace("@COMMAND@", place.command).replace("@STATE@", place.state)
-    return filled.replace("@NONCE@", nonce)
+    return filled.replace("@NONCE@", nonce).replace("@ENDED@", _ENDED).replace("@OWN@", _OWN)
