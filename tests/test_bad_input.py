@@ -33,6 +33,8 @@ def exec_command(text: str, kind: str = BAD_REQUEST, **arguments: Any) -> Row:
     return Row("exec_command", {"cmd": "touch ran", **arguments}, text, kind)
 
 
+ODD: dict[str, Any] = {"a\u202eb": 1}
+
 ROWS = [
     # names
     Row("no_such_tool", {}, "unknown tool 'no_such_tool'; there are: shell, …, resize"),
@@ -40,7 +42,7 @@ ROWS = [
         'exec_command: unknown field "nonsense"; allowed: cmd, …, prefix_rule', nonsense=1
     ),
     exec_command('exec_command: unknown field "tyt" (did you mean "tty"?); allowed: …', tyt=True),
-    exec_command(r'exec_command: unknown field "a\u202eb"; …', **{"a\u202eb": 1}),
+    exec_command(r'exec_command: unknown field "a\u202eb"; …', **ODD),
     Row("exec_command", {}, 'exec_command: missing required field "cmd"'),
     Row("shell", {"command": None}, 'shell: missing required field "command"'),
     Row("exec_command", {"cmd": "a", "command": "b"}, "exec_command: …cmd…command…"),

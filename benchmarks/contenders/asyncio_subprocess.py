@@ -103,7 +103,8 @@ async def flood(count: int, producer: str, gate: str) -> AsyncIterator[Once]:
 async def session_command() -> AsyncIterator[Once]:
     shell = await asyncio.create_subprocess_exec("bash", "--norc", stdin=PIPE, stdout=PIPE)
     writer, reader = shell.stdin, shell.stdout
-    assert writer is not None and reader is not None
+    assert writer is not None
+    assert reader is not None
 
     async def once() -> None:
         writer.write(b'echo hi\nprintf \'%d %s\\036\' "$?" "$PWD"\n')

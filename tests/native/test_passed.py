@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 
-
 from fairlead.spawn import plan
 from tests.native.harness import command, guarded, memory
 

@@ -23,18 +23,25 @@ class Pipe:
         os.set_blocking(self.ours, False)
         self.data = b""
         self.threads: list[int] = []
+        self._lock = threading.Lock()  # as every reader has: the number is ours until we close it
+        self._closed = False
         reactor.add(self.ours, self.readable)
 
     def readable(self, buffer: memoryview) -> None:
-        try:
-            count = os.readv(self.ours, [buffer])
-        except BlockingIOError:
+        with self._lock:
+            try:
+                count = os.readv(self.ours, [buffer]) if not self._closed else 0
+            except BlockingIOError:
+                return
+        if not count:
             return
         self.threads.append(threading.get_ident())
         self.data += buffer[:count]
 
     def close(self) -> None:
-        os.close(self.ours)
+        with self._lock:
+            self._closed = True
+            os.close(self.ours)
         os.close(self.theirs)
 
 

@@ -162,6 +162,7 @@ async def test_approval_is_asked_for_the_files(engine: Engine, tmp_path: Path, t
     given = {name: _replaced(value, ADD, patch) for name, value in COMMANDS.get(tool, {}).items()}
     orchestrator = engine._open().toolbox.orchestrator
     orchestrator.__class__ = Watched
+    assert isinstance(orchestrator, Watched)
     orchestrator.asked = []
     answer = await engine.call(tool, given or {"input": patch})
     assert answer.success, answer.content

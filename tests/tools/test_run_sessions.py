@@ -74,7 +74,11 @@ async def test_a_closed_input_takes_no_more(engine: Engine) -> None:
 @pytest.mark.parametrize("tool", ["write_stdin", "wait_for", "resize", "kill_session"])
 async def test_a_session_that_never_was(engine: Engine, tool: str) -> None:
     """Each tool names the number, and the sessions that there are."""
-    more = {"wait_for": {"exit": True}, "resize": {"rows": 1, "cols": 1}}.get(tool, {})
+    needed: dict[str, dict[str, Any]] = {
+        "wait_for": {"exit": True},
+        "resize": {"rows": 1, "cols": 1},
+    }
+    more = needed.get(tool, {})
     answer = await engine.call(tool, {"session_id": 4711, **more})
     assert answer.content == (
         "unknown session_id 4711: it never existed or is forgotten; there is no living session"
@@ -88,8 +92,8 @@ async def test_a_session_that_never_was(engine: Engine, tool: str) -> None:
 async def test_the_session_of_another_agent(engine: Engine) -> None:
     """It does not exist for this one: neither its number nor its output."""
     number = await start(engine)
-    for tool, more in (("write_stdin", {}), ("read_output", {}), ("kill_session", {})):
-        answer = await engine.call(tool, {"session_id": number, **more}, agent="other")
+    for tool in ("write_stdin", "read_output", "kill_session"):
+        answer = await engine.call(tool, {"session_id": number}, agent="other")
         assert answer.content.startswith(f"unknown session_id {number}: ")
         assert "living sessions" not in answer.content
     assert (await engine.call("list_sessions", agent="other")).content == "no sessions"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -39,7 +40,6 @@ from fairlead.mcp.engine import Engine
 from fairlead.mcp.plain import plain, plain_text
 from fairlead.mcp.progress import Progress
 from fairlead.mcp.resources import list_outputs, output_template, read_output
-from fairlead.model.frozen import replace
 from fairlead.tools.model import ToolOutput, ToolSpec
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
-TYPE_CHECKING = (
-    False  # as checkers read it; importing `typing` for it costs a third of Python's start
-)
+TYPE_CHECKING = False  # importing `typing` for it costs a third of Python's start
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
@@ -117,10 +115,10 @@ def _refuse(self: Any, name: str, value: object = None) -> None:
     raise AttributeError(f"{type(self).__name__} is frozen: {name!r} can't be changed")
 
 
-def _equal(self: Any, other: object) -> Any:
+def _equal(self: Any, other: Any) -> Any:
     if type(other) is not type(self):
         return NotImplemented
-    get = self.__value__
+    get: Callable[[object], object] = self.__value__
     return get(self) == get(other)
 
 

@@ -81,7 +81,8 @@ function exit {
   if [[ $__fl_t == __fl_x ]]; then __fl_t=:; fi
   \builtin exec {__fl_2}>&2
   \builtin trap '__fl_u=$__fl_s
-if (\builtin exit $__fl_u); then \builtin eval "$__fl_t"; else \builtin eval "$__fl_t"; fi 2>&$__fl_2
+if (\builtin exit $__fl_u)
+then \builtin eval "$__fl_t"; else \builtin eval "$__fl_t"; fi 2>&$__fl_2
 __fl_x "$__fl_u"' EXIT
   \builtin exit "$__fl_s" 2>/dev/null
   \builtin exit "$__fl_s" 2>/dev/null  # the first try may only have warned of stopped jobs
@@ -148,7 +149,7 @@ __fl_n=0
 \command printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
 
-# Variables that are bash's own or ours: setting a read-only one again would end the script that does.
+# Variables that are bash's own or ours: setting a read-only one again would end that script.
 _OWN = "BASH*|DIRSTACK|EPOCH*|EUID|FUNCNAME|GROUPS|LINENO|PIPESTATUS|PPID|RANDOM|SECONDS|SHELLOPTS|"
 _OWN += "SRANDOM|UID|_|__fl_*"
 

@@ -31,6 +31,7 @@ from fairlead.spawn.streams import Streams
 INSIST_FOR = 5.0  # seconds after SIGKILL; what is alive then can't be ended by us
 _REPORTS = 4096
 _REAP_AGAIN = 0.002
+_WAKE_AFTER = 0.5  # seconds without a word from the guard
 
 
 class LocalProcess:
@@ -72,7 +73,11 @@ class LocalProcess:
 
     async def started(self) -> None:
         """Returns when the command runs; raises `SpawnFailed` if nothing ran."""
-        await self._started
+        self._wake_later()
+        try:
+            await self._started
+        finally:
+            self._waking.cancel()
 
     async def wait(self) -> Ending:
         return await asyncio.shield(self._ended)
@@ -91,8 +96,7 @@ class LocalProcess:
     async def end_tree(self, grace: float) -> tuple[int, ...]:
         if self._gone.is_set():
             return ()
-        with suppress(ProcessLookupError):
-            os.kill(self._guard, signal.SIGCONT)  # the command may have stopped it
+        self._wake_guard()
         if self._streams.tty:  # an interactive shell ignores SIGTERM, a closing terminal it obeys
             self.signal(signal.SIGHUP, Whom.TREE)
         self.signal(signal.SIGTERM, Whom.TREE)
@@ -139,6 +143,18 @@ class LocalProcess:
     def release(self) -> None:
         """Close the command's streams."""
         self._streams.release()
+
+    def _wake_later(self) -> None:
+        """A command may stop its guard even before that could say that the command runs."""
+        self._waking = asyncio.get_running_loop().call_later(_WAKE_AFTER, self._wake_again)
+
+    def _wake_again(self) -> None:
+        self._wake_guard()
+        self._wake_later()
+
+    def _wake_guard(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._guard, signal.SIGCONT)
 
     def _tell(self, command: bytes) -> None:
         with suppress(OSError):  # the guard is gone, and so is everything that it guarded

@@ -48,7 +48,7 @@ class Wiring:
 def session_steps(env: ExecEnv, wiring: Wiring) -> Sequence[plan.Step]:
     """For a command that we own: its own guard, session and process group, dead when we die."""
     head: list[plan.Step] = [
-        # Not a session: the kernel makes a scheduling group for each, which costs a tenth of the start.
+        # Not a session: the kernel makes a scheduling group for each, a tenth of the start's cost.
         plan.Guard(own_session=False, own_group=True),
         plan.Session(),
         plan.ParentDeathSignal(signal.SIGKILL),
