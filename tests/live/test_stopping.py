@@ -13,6 +13,9 @@ import pytest
 from fairlead import Engine
 from tests.live.driving import KINDS, Live, alive, pid_in, until, written
 
+INTERACTIVE = pytest.mark.parametrize(
+    "live", [name for name, kind in KINDS.items() if kind.interactive], indirect=True
+)
 SOON_MS = 600  # for a command that never ends, and long enough for what it does first
 
 
@@ -77,10 +80,9 @@ async def test_a_timeout_ends_all_that_it_started(live: Live, home: Path, comman
     await stays_as_it_was(live)
 
 
+@INTERACTIVE  # one that reads a script can't be interrupted: it is replaced
 async def test_earlier_jobs_stay(live: Live) -> None:
     """A timeout ends no job of an earlier command, and not what that job starts meanwhile."""
-    if not live.kind.interactive:
-        pytest.skip("a shell that reads a script can't be interrupted: it is replaced")
     started = await live.out("(while :; do sleep 0.05; done) & echo $!")
     job = int(started.split()[-1])
     assert facts(await live.run("sleep 100", timeout_ms=SOON_MS)) == (124, True)
@@ -132,10 +134,9 @@ async def test_a_call_cancelled_at_any_moment(engine: Engine, home: Path) -> Non
         await live.out("exit 0")
 
 
+@INTERACTIVE  # without a terminal SIGINT ends the shell too
 async def test_an_interrupt_comes_back_through_the_prompt(live: Live, home: Path) -> None:
     """SIGINT from outside ends the command like Ctrl-C would; the shell stays."""
-    if not live.kind.interactive:
-        pytest.skip("without a terminal SIGINT ends the shell too")
     note = home / "pid"
     await with_state(live)
     number = await live.id()
