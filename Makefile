@@ -3,6 +3,9 @@
 
 BIN := .venv/bin
 PORT ?= 8765
+# Tests wait more than they compute, so there are more workers than cores. WORKERS=0 runs them one by one.
+WORKERS ?= 4
+SPREAD = -n $(WORKERS) --dist loadgroup
 
 .PHONY: help setup setup-run native run test check format soak bench clean
 
@@ -28,13 +31,13 @@ run: setup-run
 	@exec $(BIN)/fairlead mcp --http --port $(PORT)
 
 test: setup
-	$(BIN)/python -m pytest -q --durations=10 $(ARGS)
+	$(BIN)/python -m pytest -q $(SPREAD) --durations=10 $(ARGS)
 
 check: setup
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -x -m "not soak and not slow"
+	$(BIN)/python -m pytest -q $(SPREAD) -x -m "not soak and not slow"
 
 format: setup
 	$(BIN)/python -m ruff check --fix-only -q .

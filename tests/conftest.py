@@ -1,4 +1,4 @@
-"""What every test gets: programs by name, and a look at what it left running."""
+"""What every test gets: programs by name, an empty home, and a look at what it left running."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ SECONDS_TO_GO = 3.0
 def require() -> Callable[[str], str]:
     """`require("zsh")`: its path, or a skip that names the package (a failure with CI=true)."""
     return programs.require
+
+
+@pytest.fixture(scope="session", autouse=True)
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What login shells read at their start, and what programs write, is not the user's own."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        for name in ("ZDOTDIR", "ENV", "BASH_ENV"):
+            changed.delenv(name, raising=False)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from fairlead.model.errors import SpawnFailed
 from fairlead.spawn import bare
 from fairlead.spawn.bare import BareSpawner
+from tests.spawn import signals
 from tests.spawn.running import (
     OPEN,
     command,
@@ -84,10 +86,10 @@ sys.exit(bare.run_in_foreground(command(*sys.argv[1:], cwd=Path("/tmp")), tty=Fa
 """
 
 
-def foreground(*argv: str) -> subprocess.Popen[bytes]:
+def foreground(*argv: str, code: str = FOREGROUND) -> subprocess.Popen[bytes]:
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     return subprocess.Popen(
-        [sys.executable, "-c", FOREGROUND, *argv], env=env, stdin=-1, stdout=-1, stderr=-1
+        [sys.executable, "-c", code, *argv], env=env, stdin=-1, stdout=-1, stderr=-1
     )
 
 
@@ -111,6 +113,48 @@ def test_a_foreground_run_hands_signals_on(number: signal.Signals) -> None:
         running.send_signal(number)
         assert running.stdout.read() == b"got it\n"
     assert running.returncode == 5
+
+
+# The signal comes when the command runs, and nobody else knows that yet.
+EARLY = """
+import os, sys
+from pathlib import Path
+from fairlead.spawn import bare, bare_start
+from tests.spawn.running import command
+start = bare_start.start
+def disturbed(*given, **named):
+    child = start(*given, **named)
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return child
+bare_start.start = disturbed
+sys.exit(bare.run_in_foreground(command("sleep", "1000", cwd=Path("/tmp")), tty=False))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
+def test_a_foreground_run_hands_on_what_comes_early(number: signal.Signals) -> None:
+    """A signal right after the start is for the command, as any later one is."""
+    with foreground(str(int(number)), code=EARLY) as done:
+        assert done.communicate() == (b"", b"")
+    assert done.returncode == 128 + number
+
+
+def test_a_foreground_run_leaves_what_is_ignored() -> None:
+    """Like `nohup`: the command ignores what its caller had us ignore."""
+    with signals.ignored({signal.SIGUSR1}):
+        done = foreground("grep", "SigIgn", "/proc/self/status")
+    with done:
+        said, _ = done.communicate()
+    assert signal.SIGUSR1 in signals.in_mask(said.split()[1])
+
+
+def test_a_foreground_run_gives_the_signals_back(tmp_path: Path) -> None:
+    """Afterwards each does what it did before, also when nothing could be started."""
+    before = [signal.getsignal(number) for number in signal.valid_signals()]
+    for argv in (["true"], ["no-such"]):
+        with suppress(SpawnFailed):
+            bare.run_in_foreground(command(*argv, cwd=tmp_path), tty=False)
+        assert [signal.getsignal(number) for number in signal.valid_signals()] == before
 
 
 def test_a_foreground_run_says_what_is_missing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pytest
 from fairlead.model.params import Size
 from fairlead.spawn.pty import resize
 from tests.spawn.running import PATIENCE, eventually_sync, is_running
-from tests.spawn.terminal import RUN, Terminal, environment, fairlead_run, fairlead_start
+from tests.spawn.terminal import ROOT, RUN, Terminal, environment, fairlead_run, fairlead_start
 
 
 @contextmanager
@@ -82,6 +83,32 @@ def test_signals_are_handed_on(flags: list[str], number: signal.Signals) -> None
         run.send_signal(number)
         assert run.stdout.read().split() == [b"got", b"it"]
         assert run.wait() == 5
+
+
+# The signal comes when the command runs, and nobody else knows that yet.
+EARLY = """
+import os, sys
+from fairlead.spawn import foreground
+from tests.spawn.running import command, launcher_path
+launch = foreground.launch_steps
+def disturbed(*given):
+    launched = launch(*given)
+    os.kill(os.getpid(), int(sys.argv[2]))
+    return launched
+foreground.launch_steps = disturbed
+run = foreground.run_in_terminal if sys.argv[1] == "-t" else foreground.run
+sys.exit(run(launcher_path(), command("sleep", "1000")))
+"""
+
+
+@pytest.mark.parametrize("flag", ["", "-t"], ids=["shared", "own"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
+def test_what_comes_early_is_handed_on(flag: str, number: signal.Signals) -> None:
+    """A signal right after the start is for the command, as any later one is."""
+    argv = [sys.executable, "-c", EARLY, flag, str(int(number))]
+    env = {**environment(), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 128 + number)
 
 
 @both

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.model.env import Rlimit
+from fairlead.spawn.bare import BareSpawner
 from fairlead.spawn.local import LocalSpawner
+from tests.spawn import signals
 from tests.spawn.running import (
     OPEN,
     PATH,
@@ -25,6 +27,8 @@ from tests.spawn.running import (
 )
 
 Require = Callable[[str], str]
+
+NONE: frozenset[int] = frozenset()
 
 SHOW_DESCRIPTORS = """
 import os
@@ -100,25 +104,33 @@ async def test_without_a_terminal_there_is_none(spawner: AnySpawner) -> None:
 
 @pytest.mark.parametrize("tty", [False, True], ids=["pipe", "tty"])
 async def test_signals_are_as_a_new_program_expects_them(guarded: LocalSpawner, tty: bool) -> None:
-    """None is blocked or ignored, whatever the engine does with them."""
-    await signals_are_reset(guarded, tty)
+    """None is blocked or ignored, whatever the engine does with them, the C library's included."""
+    with signals.ignored({signal.SIGUSR1} | signals.RESERVED), signals.blocked({signal.SIGUSR2}):
+        assert await blocked_and_ignored(guarded, tty) == (NONE, NONE)
 
 
 async def test_signals_are_reset_for_a_terminal_without_the_launcher(spawner: AnySpawner) -> None:
     """The pure-Python path does the same where it prepares a command."""
-    await signals_are_reset(spawner, tty=True)
+    before = signals.default(signals.RESERVED)
+    with before, signals.ignored({signal.SIGUSR1}), signals.blocked({signal.SIGUSR2}):
+        assert await blocked_and_ignored(spawner, tty=True) == (NONE, NONE)
 
 
-async def signals_are_reset(spawner: AnySpawner, tty: bool) -> None:
-    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
-    try:
-        output = await run(spawner, command("grep", "^Sig[BI]", "/proc/self/status", tty=tty))
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
-        signal.signal(signal.SIGUSR1, before)
+async def test_without_the_launcher_the_c_library_keeps_its_own_signals() -> None:
+    """Python can't reset the few that the C library reserves: they alone stay as inherited."""
+    spawner = BareSpawner("a test")
+    with signals.ignored({signal.SIGUSR1} | signals.RESERVED):
+        assert await blocked_and_ignored(spawner, tty=True) == (NONE, signals.RESERVED)
+    await spawner.close()
+
+
+async def blocked_and_ignored(
+    spawner: AnySpawner, tty: bool
+) -> tuple[frozenset[int], frozenset[int]]:
+    """As the kernel has them for a command that changes none itself."""
+    output = await run(spawner, command("grep", "^Sig[BI]", "/proc/self/status", tty=tty))
     fields = dict(line.split(b":\t") for line in bytes(output.data).splitlines())
-    assert {name: int(mask, 16) for name, mask in fields.items()} == {b"SigBlk": 0, b"SigIgn": 0}
+    return signals.in_mask(fields[b"SigBlk"]), signals.in_mask(fields[b"SigIgn"])
 
 
 @pytest.mark.parametrize("tty", [False, True], ids=["pipe", "tty"])

@@ -31,8 +31,10 @@ from tests.spawn.running import (
 )
 
 # Forks twice, leaves the session, clears its environment and directory, and ignores every signal.
+# The command ends when the daemon is all that: the pipe between them is closed by its exec.
 DAEMON = """
-import os, signal, sys
+import os, signal
+waited, held = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -46,6 +48,8 @@ if os.fork() == 0:
         os.execve("/bin/sleep", ["sleep", "1000"], {})
     os._exit(0)
 os.wait()
+os.close(held)
+os.read(waited, 1)
 """
 
 

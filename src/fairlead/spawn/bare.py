@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 from contextlib import ExitStack, suppress
+from typing import Any, Self
 
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import SpawnFailed
@@ -27,6 +28,9 @@ from fairlead.spawn.streams import Streams
 INSIST_FOR = 5.0
 _LOOK = 0.02  # the kernel has no event for "all of these are gone"
 _CHECK = 0.5  # how often we look whether the descendants of an ended command are gone
+
+_OF_THE_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
+_HEARD = _OF_THE_TERMINAL | {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 
 
 class BareProcess:
@@ -217,13 +221,48 @@ def run_in_foreground(env: ExecEnv, *, tty: bool) -> int:
         directory = open_directory(env.cwd)
         always.callback(os.close, directory)
         wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=directory)
+        handed_on = always.enter_context(_HandedOn())
         child = bare_start.start(env, wiring, own_session=False)
-    for number in (signal.SIGINT, signal.SIGQUIT):  # the command gets those of its terminal itself
-        signal.signal(number, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, lambda number, _: child.send_signal(number))
-    code = child.wait()
+        handed_on.to(child)
+        code = child.wait()
     return 128 - code if code < 0 else code
+
+
+class _HandedOn:
+    """What we are sent, the command gets. We listen before it runs: it may be ready before we are.
+
+    It inherits no handler of ours. What we were told to ignore, it was too, so that is left alone
+    until it runs.
+    """
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        heard = [one for one in _HEARD if signal.getsignal(one) != signal.SIG_IGN]
+        self._before = {one: signal.signal(one, self._take) for one in heard}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def to(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        for ignored in _HEARD - self._before.keys():
+            self._before[ignored] = signal.signal(ignored, self._take)
+        for number in self._early:
+            child.send_signal(number)
+
+    def _take(self, number: int, _: object) -> None:
+        if number in _OF_THE_TERMINAL:  # the command shares it and gets those itself
+            return
+        if self._child is None:
+            self._early.append(number)
+        else:
+            self._child.send_signal(number)
 
 
 def _abandon(child: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,8 @@
 A plain command is forked and executed by `subprocess`. One that needs a terminal of its own,
 descriptors under given numbers or limits is prepared by a small Python program, in the very
 process that then becomes the command: nothing of ours may run between a fork and an exec.
+It resets every signal that Python can reset: the few that the C library keeps for itself stay as
+they were inherited.
 """
 
 from __future__ import annotations

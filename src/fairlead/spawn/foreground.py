@@ -23,7 +23,7 @@ from fairlead.model.errors import Bug
 from fairlead.model.params import Size
 from fairlead.spawn import plan, pty
 from fairlead.spawn.failure import explain
-from fairlead.spawn.start import launch_steps, open_directory
+from fairlead.spawn.start import Launched, launch_steps, open_directory
 from fairlead.spawn.steps import Wiring, foreground_steps, session_steps
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -33,17 +33,22 @@ _LONGEST_LAST_WORDS = 0.2  # a descendant that floods is never quiet
 
 
 class _Command:
-    """A command that runs, seen through its guard's socket."""
+    """A command, seen through its guard's socket. Signals for it may come before it runs."""
 
-    def __init__(self, guard: int, control: socket.socket, name: str) -> None:
-        self.guard = guard
-        self.control = control
+    guard: int
+    control: socket.socket
+
+    def __init__(self, name: str) -> None:
         self.name = name
         self.pid = 0
         self.status: int | None = None
         self._early: list[int] = []
         self._reports = bytearray()
-        control.setblocking(True)
+
+    def begin(self, launched: Launched) -> None:
+        self.guard = launched.guard
+        self.control = launched.control
+        self.control.setblocking(True)
 
     def hear(self) -> bool:
         """Take the guard's next words; False once the command has ended."""
@@ -100,9 +105,9 @@ def run(launcher: str, env: ExecEnv) -> int:
         directory = open_directory(env.cwd)
         always.callback(os.close, directory)
         wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=directory)
-        launched = launch_steps(launcher, foreground_steps(env, wiring), wiring, always)
-        command = _Command(launched.guard, launched.control, env.argv[0])
+        command = _Command(env.argv[0])
         with _signals_forwarded(command):
+            command.begin(launch_steps(launcher, foreground_steps(env, wiring), wiring, always))
             while command.hear():
                 pass
         return command.finish()
@@ -116,13 +121,14 @@ def run_in_terminal(launcher: str, env: ExecEnv) -> int:
         master, slave = pty.open_pty(_own_size() or env.size, plain=False)
         always.callback(os.close, master)
         wiring = Wiring(stdin=slave, stdout=slave, stderr=slave, directory=directory)
-        try:
-            launched = launch_steps(launcher, session_steps(env, wiring), wiring, always)
-        finally:
-            os.close(slave)
-        command = _Command(launched.guard, launched.control, env.argv[0])
-        with _signals_forwarded(command, everything=True), _raw_input(), _follow_size(master):
-            _copy(command, master)
+        command = _Command(env.argv[0])
+        with _signals_forwarded(command, everything=True):
+            try:
+                command.begin(launch_steps(launcher, session_steps(env, wiring), wiring, always))
+            finally:
+                os.close(slave)
+            with _raw_input(), _follow_size(master):
+                _copy(command, master)
         return command.finish()
 
 
@@ -223,7 +229,10 @@ def _show(said: bytes) -> bool:
 
 @contextmanager
 def _signals_forwarded(command: _Command, *, everything: bool = False) -> Iterator[None]:
-    """What we are sent, the command gets. A Ctrl-C in a shared terminal it has got already."""
+    """What we are sent, the command gets. A Ctrl-C in a shared terminal it has got already.
+
+    Entered before the command is started, since it may be ready before we are.
+    """
     before = {}
 
     def forward(number: int, _: object) -> None:
