@@ -140,6 +140,7 @@ ROWS = [
     Row("resize", {"session_id": 7, "rows": 2}, 'resize: missing required field "cols"'),
     Row("run_in_session", {"command": "echo 'x"}, "run_in_session.command: incomplete…"),
     Row("run_in_session", {"command": "cat <<E"}, "run_in_session.command: incomplete…"),
+    Row("run_in_session", {"command": "echo \\"}, "run_in_session.command: incomplete: it ends…"),
     Row("apply_patch", {"input": ""}, "apply_patch.input: must not be empty"),
     Row("apply_patch", {"input": "x"}, "patch line 1: found 'x'; allowed: '*** Begin Patch'"),
     # rights

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from fairlead import Engine
+from fairlead.config.options import Options
+from fairlead.model.limits import Capacity
 from tests.live.driving import KINDS, Live, open_files, until
 
 CONTROL = r"a\tb001002177c033[31m"
@@ -228,3 +230,23 @@ async def test_redirected_streams(bash: Live, command: str) -> None:
     """A shell whose output or errors were sent away still answers."""
     await bash.out(command)
     assert await bash.out("(exit 4)", 4) == ""
+
+
+async def test_what_is_to_be_told_of_the_start_is_told(home: Path) -> None:
+    """A shell that needs the place of another session says whom that cost its place."""
+    one = Options(cwd=home, shell="bash", capacity=Capacity(live=1, protected=0))
+    async with Engine(one) as engine:
+        await engine.call("exec_command", {"cmd": ["sleep", "1000"], "yield_time_ms": 250})
+        answer = await engine.call("run_in_session", {"command": "echo hi"})
+        assert answer.structured["output"] == "hi\n"
+        assert any("evicted" in text for text in answer.structured["warnings"])
+        again = await engine.call("run_in_session", {"command": "echo hi"})
+        assert "warnings" not in again.structured
+
+
+async def test_a_log_that_fails_is_told(home: Path) -> None:
+    """When the disk takes no more, the command goes on and its answer says so."""
+    async with Engine(Options(cwd=home, shell="bash", log_directory=home / "missing")) as engine:
+        answer = await engine.call("run_in_session", {"command": "seq 100000"})
+        assert answer.structured["exit_code"] == 0
+        assert "output log" in answer.structured["warnings"][0]

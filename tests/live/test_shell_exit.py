@@ -85,6 +85,21 @@ async def test_a_shell_that_kills_itself(live: Live) -> None:
     assert await live.out("pwd") == "/tmp\n"
 
 
+async def test_a_shell_that_hangs_up_on_itself(bash: Live) -> None:
+    """bash runs its traps before it dies of the signal: what counts is that it did."""
+    answer = await bash.run("true; kill -HUP $$")
+    assert (answer.structured["exit_code"], answer.structured["output"]) == (129, "")
+    assert await bash.out("echo usable") == "usable\n"
+
+
+async def test_a_directory_with_too_long_a_name(bash: Live) -> None:
+    """A path longer than the kernel takes can't be started in: the fresh shell is elsewhere."""
+    deep = "for i in {1..25}; do mkdir -p $d && cd $d; done"
+    await bash.out(f"d={'d' * 200}; {deep}; ((${{#PWD}} > 4096))")
+    assert await bash.out("exit 3", 3) == ""
+    assert await bash.out("echo usable") == "usable\n"
+
+
 async def test_return_at_the_top(live: Live) -> None:
     """`return 3` outside of a function is no end of the shell."""
     await live.out("x=kept")
@@ -144,6 +159,8 @@ async def test_the_session_is_killed_meanwhile(live: Live, home: Path) -> None:
     await live.engine.call("kill_session", {"session_id": number, "reason": "enough"})
     answer = await running
     assert "enough" in answer.structured["killed_by"]
+    assert not answer.success
+    assert answer.structured["exit_code"] != 0
     again = await live.run("echo hi")
     if live.kind.started:
         assert "has ended" in again.content

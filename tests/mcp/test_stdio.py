@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
 import time
@@ -10,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
+from fairlead.mcp import stdio
 from tests.mcp.conftest import text_of
 from tests.mcp.fake_engine import FOREVER, HELLO
 
@@ -137,3 +141,44 @@ def test_arguments_of_any_shape_reach_the_engine(server: Server) -> None:
         assert block["text"]
         assert ("hello" in block["text"]) is isinstance(arguments, str)
         assert result["isError"] is not isinstance(arguments, str)
+
+
+@pytest.mark.parametrize("number", [7, "seven"])
+def test_who_asked_hears_of_a_parse_error(server: Server, number: int | str) -> None:
+    """A request that can't be read (here for a lone surrogate) is answered under its id."""
+    ask(server, OPENING)
+    params = {"name": "exec_command", "arguments": {"cmd": "\ud800"}}
+    asked = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": params, "id": number})
+    answer = ask(server, asked.encode() + b"\n")
+    assert (answer["id"], answer["error"]["code"]) == (number, -32700)
+
+
+class _Interrupted:
+    """A server that is stopped while a message is on its way into it."""
+
+    def create_initialization_options(self) -> None:
+        return None
+
+    async def run(self, *_: object) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ExceptionGroup("tasks", [anyio.BrokenResourceError()]) from None
+
+
+async def test_a_stop_amid_a_message_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that nobody takes any more, because we stopped, is not our mistake."""
+    monkeypatch.setattr(stdio, "build_server", lambda *_, **__: _Interrupted())
+    engine: Any = None
+    stop = asyncio.Event()
+    ends = [*os.pipe(), *os.pipe()]
+    try:
+        serving = asyncio.create_task(stdio._serve(engine, "all", ends[0], ends[3], stop))
+        await asyncio.sleep(0.05)
+        stop.set()
+        async with asyncio.timeout(SECONDS):
+            os.close(ends.pop(1))  # nobody writes: the reader's thread can leave
+            await serving
+    finally:
+        for fd in ends:
+            os.close(fd)

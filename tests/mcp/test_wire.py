@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from fairlead.mcp import wire
 from fairlead.mcp.wire import Writer, read_lines
 
 
@@ -36,6 +37,26 @@ async def test_lines_are_whole_however_they_arrive(pipe: tuple[int, int]) -> Non
         lines = [line async for line in read_lines(source)]
         await feeding
     assert lines == [b"one", b"two", b"three", b"x" * 200_000, b"last"]
+
+
+async def test_a_line_without_end_takes_bounded_memory(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a line that is too long only so much is kept that this shows; the next one is whole."""
+    monkeypatch.setattr(wire, "LONGEST_LINE", 100_000)
+    source, sink = pipe
+
+    def feed() -> None:
+        write_all(sink, b"x" * 5_000_000 + b"\nnext\n")
+        os.close(sink)
+
+    async with asyncio.timeout(10):
+        feeding = asyncio.create_task(asyncio.to_thread(feed))
+        long, after = [line async for line in read_lines(source)]
+        await feeding
+    assert 100_000 < len(long) <= 100_001 + wire.READ_SIZE
+    assert wire._parse(long) is None
+    assert after == b"next"
 
 
 def write_all(fd: int, data: bytes) -> None:

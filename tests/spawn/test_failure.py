@@ -17,12 +17,14 @@ from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, SpawnFailed
 from tests.spawn.running import (
     OPEN,
+    TTY,
     AnySpawner,
     Output,
     command,
     eventually,
     open_descriptors,
     run,
+    start,
 )
 
 
@@ -177,3 +179,14 @@ def lowest_free() -> int:
     fd = os.dup(0)
     os.close(fd)
     return fd
+
+
+async def test_no_terminal_left(spawner: AnySpawner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel says "no space left on device"; we say what there is too little of."""
+
+    def none_left() -> tuple[int, int]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "openpty", none_left)
+    with pytest.raises(SpawnFailed, match="could not start true: no terminal is left"):
+        await start(spawner, command("true", **TTY))

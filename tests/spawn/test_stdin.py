@@ -8,7 +8,17 @@ import pytest
 
 from fairlead.model.errors import BadRequest
 from fairlead.spawn.stdin import MAX_PENDING
-from tests.spawn.running import OPEN, AnySpawner, command, eventually, python, run, script, start
+from tests.spawn.running import (
+    OPEN,
+    TTY,
+    AnySpawner,
+    command,
+    eventually,
+    python,
+    run,
+    script,
+    start,
+)
 
 
 async def test_without_input_a_read_ends_at_once(spawner: AnySpawner) -> None:
@@ -124,3 +134,26 @@ async def test_pending_input_costs_no_processor(spawner: AnySpawner) -> None:
     await asyncio.sleep(0.05)
     assert turns == 0
     assert await running.process.end_tree(0.0) == ()
+
+
+async def test_a_line_that_a_terminal_would_cut_is_refused(spawner: AnySpawner) -> None:
+    """In line mode the kernel drops what goes beyond 4095 bytes, so nothing of it is written; a
+    line of that length passes, and any number of such lines."""
+    running = await start(spawner, script("stty -echo; echo up; wc -c", **TTY))
+    await running.output.shows(b"up")
+    with pytest.raises(BadRequest, match="nothing was written: a line of 4096 bytes is too long"):
+        running.process.write(b"short\n" + b"x" * 4096 + b"\n")
+    running.process.write((b"x" * 4095 + b"\n") * 20)
+    running.process.close_stdin()
+    await running.ended()
+    assert running.output.data.split()[-1] == b"81920"
+
+
+async def test_a_program_that_takes_keys_takes_long_lines(spawner: AnySpawner) -> None:
+    """Without line mode there is no limit but the program's own."""
+    text = "stty raw -echo; echo up; head -c 20000 | wc -c"
+    running = await start(spawner, script(text, **TTY))
+    await running.output.shows(b"up")
+    running.process.write(b"x" * 20_000)
+    await running.ended()
+    assert running.output.data.split()[-1] == b"20000"

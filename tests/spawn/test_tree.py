@@ -216,6 +216,16 @@ async def test_a_stopped_guard_is_woken_to_end_its_tree(guarded: LocalSpawner) -
     assert (await running.ended()).code in (137, 143)
 
 
+@pytest.mark.parametrize("fields", [{}, {"tty": True}], ids=["pipe", "tty"])
+async def test_an_end_behind_a_stopped_guard_is_heard_of(
+    guarded: LocalSpawner, fields: dict[str, object]
+) -> None:
+    """A command that stops its guard and ends is not waited for in vain."""
+    output = await run(guarded, script("sleep 0.1; kill -STOP $PPID; exit 3", **fields))
+    assert output.ending is not None
+    assert output.ending.code == 3
+
+
 async def test_a_cancelled_spawn_leaves_nothing(guarded: LocalSpawner) -> None:
     """Whoever is cancelled while a command starts gets back to find it gone."""
     for turn in range(100):

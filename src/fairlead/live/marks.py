@@ -83,6 +83,7 @@ class CommandMarks:
         self._reader = reader
         self._number = number
         self.start = start  # of its output, as far as it is known
+        self.begun = False
 
     def look(self) -> Over | None:
         """Its end, if the log has it by now."""
@@ -95,6 +96,7 @@ class CommandMarks:
         said = mark.said
         if said["begin"] and self._is_mine(said["begun"]):
             self.start = mark.end
+            self.begun = True
         elif said["end"] and self._is_mine(said["ended"]):
             cwd = os.fsdecode(said["cwd"])
             return self._ended(mark, said["code"], cwd, exited=said["end"] == b"X")

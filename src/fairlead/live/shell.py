@@ -29,6 +29,8 @@ READY_WITHIN = 5.0  # seconds for a shell to come to its prompt and to read the 
 _LOOK = 0.02  # the kernel has no event for "it waits for input"
 _SETTLED_WITHIN = 0.3  # seconds for a prompt hook to end, before it is taken for a background job
 
+_OURS = "its shell was replaced"
+
 _REPLACED = "the shell did not stop and was replaced: what was not exported is lost"
 _UNSAVED = "the shell ended without leaving its state; a fresh one took its place"
 _JOBS_ENDED = "background processes of the shell that ended were ended too"
@@ -191,7 +193,8 @@ class LiveShell:
         """The shell is gone without a word (`exec`, a signal): its ending is the answer."""
         ending = self.session.ending
         code = ending.code if ending is not None else 1
-        return Over(start=marks.start, end=self.session.log.size, code=code, exited=True)
+        end = self.session.log.size if marks.begun else marks.start
+        return Over(start=marks.start, end=end, code=code, exited=True)
 
     async def _finished(self, command: _Running, family: Family, over: Over) -> LiveOutput:
         self.cwd = over.cwd or self.cwd
@@ -274,8 +277,13 @@ class LiveShell:
     async def _shell_ended(self, output: LiveOutput) -> LiveOutput:
         """The command ended the shell: a fresh one takes its place, unless somebody wanted that."""
         if not await self.session.wait_done(GRACE):
-            await self.session.end(by="its shell was replaced")
-        elif (ending := self.session.ending) is not None and ending.killed_by is not None:
+            await self.session.end(by=_OURS)
+        ending = self.session.ending
+        by_others = ending is not None and ending.killed_by != _OURS
+        if ending is not None and by_others and ending.signal is not None:
+            # What the shell says as it dies is the status of whatever ran before.
+            output = replace(output, code=ending.code)
+        if ending is not None and by_others and ending.killed_by is not None:
             self._forget_family()
             note = f"session {self.session.id} has ended ({describe(ending)})"
             return replace(output, killed_by=ending.killed_by, warnings=(note,))
@@ -289,7 +297,7 @@ class LiveShell:
         warnings = []
         if self.session.tree_alive:
             warnings.append(_JOBS_ENDED)
-        await self.session.end(by="its shell was replaced")
+        await self.session.end(by=_OURS)
         saved = self._memory.take_state()
         self.cwd = saved.cwd or self.cwd
         self._forget_family()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +60,10 @@ class LiveShells:
             mine.append(place)
         place.taken = True
         try:
-            driver = place.driver or await self._start(place, shell, task, mine)
+            news: tuple[str, ...] = ()
+            driver = place.driver
+            if driver is None:
+                driver, news = await self._start(place, shell, task, mine)
             with driver.session.in_call():
                 async with driver.lock:
                     output = await self._run(driver, task)
@@ -68,8 +72,8 @@ class LiveShells:
             if place.driver is None:
                 mine.remove(place)
         if extra:
-            output = replace(output, warnings=(*output.warnings, _extra(driver)))
-        return driver.session, output
+            news = (*news, _extra(driver))
+        return driver.session, replace(output, warnings=(*output.warnings, *news))
 
     def forget_ended(self) -> None:
         """Let go of drivers whose shell is gone for good."""
@@ -118,8 +122,9 @@ class LiveShells:
 
     async def _start(
         self, place: _Place, shell: Shell, task: Task, mine: list[_Place]
-    ) -> LiveShell:
-        """One more shell of the agent's own, in the directory of its first one."""
+    ) -> tuple[LiveShell, tuple[str, ...]]:
+        """One more shell of the agent's own, in the directory of its first one, and what the
+        agent has to know of its start."""
         params = replace(
             task.request,
             argv=integration.INTEGRATIONS[shell.kind].interactive(shell.path),
@@ -131,7 +136,7 @@ class LiveShells:
             timeout=None,
         )
         first = mine[0].driver
-        if first is not None and first.cwd and Path(first.cwd).is_dir():
+        if first is not None and first.cwd and os.path.isdir(first.cwd):
             params = replace(params, cwd=Path(first.cwd))
         run = await self._orchestrator.start(params)
         ours = integration.INTEGRATIONS[shell.kind].ours
@@ -144,14 +149,14 @@ class LiveShells:
             await in_spite_of_cancelling(run.session.end(by="it did not become a live shell"))
             raise
         place.driver = self._drivers[run.session.id] = driver
-        return driver
+        return driver, run.warnings
 
     async def _restart(self, driver: LiveShell) -> None:
         """The shell of this session ended with a command: start another one where that one was."""
         session, params = driver.session, driver.session.params
-        directory = Path(driver.cwd) if driver.cwd else params.cwd
-        if not directory.is_dir():
-            directory = params.cwd
+        # `Path.is_dir` raises for a path that is too long, and a shell can be in such a directory.
+        there = driver.cwd is not None and os.path.isdir(driver.cwd)
+        directory = Path(driver.cwd) if driver.cwd and there else params.cwd
         params = replace(
             params,
             argv=driver.argv or params.argv,
@@ -166,6 +171,8 @@ class LiveShells:
         """An open quote or heredoc would make the shell wait for its end, so it is not typed."""
         from fairlead.shells import complete
 
+        if complete.ends_in_backslash(task.command):
+            raise BadRequest(f"run_in_session.command: {complete.CONTINUED}; nothing was typed")
         if complete.looks_complete(task.command):
             return
         check = self._orchestrator.syntax_problem

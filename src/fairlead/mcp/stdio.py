@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
+import anyio
+
 from fairlead.mcp.engine import Engine
 from fairlead.mcp.server import build_server
 from fairlead.mcp.stop import stop_on_signals, until
@@ -34,4 +36,9 @@ async def _serve(
     server = build_server(engine, family=family)
     async with connected(wire_in, wire_out, on_lost=stop.set) as (incoming, outgoing):
         options = server.create_initialization_options()
-        await until(stop, server.run(incoming, outgoing, options))
+        try:
+            await until(stop, server.run(incoming, outgoing, options))
+        except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            # The SDK was about to pass a message on to the server that we had just stopped.
+            if not stop.is_set():
+                raise

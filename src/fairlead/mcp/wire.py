@@ -9,6 +9,7 @@ and that flag is shared with whoever else holds the same terminal or pipe.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import queue
 import threading
@@ -21,9 +22,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 
+from fairlead.tools.untrusted_json import decoded
+
 READ_SIZE = 65536
 LAST_WORDS = 1.0  # seconds for a client to take what was said before the end
-PARSE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
+LONGEST_LINE = 64 << 20  # the largest arguments, even with each character escaped
+PARSE_ERROR = {"code": -32700, "message": "Parse error"}
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
@@ -76,7 +80,7 @@ async def _pump_in(
             async for line in read_lines(fd):
                 message = _parse(line)
                 if message is None:
-                    await writer.write(PARSE_ERROR)
+                    await writer.write(_parse_error(line))
                 else:
                     await to_server.send(SessionMessage(message))
 
@@ -92,6 +96,8 @@ async def _pump_out(
 
 
 def _parse(untrusted_line: bytes) -> JSONRPCMessage | None:
+    if len(untrusted_line) > LONGEST_LINE:
+        return None
     try:
         text = untrusted_line.decode("utf-8", "replace")
         message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(text, by_name=False)
@@ -100,8 +106,27 @@ def _parse(untrusted_line: bytes) -> JSONRPCMessage | None:
     return message
 
 
+def _parse_error(untrusted_line: bytes) -> bytes:
+    """The answer, to whom it may concern: a client waits for ever for one without its id."""
+    answer = {"jsonrpc": "2.0", "id": _id_of(untrusted_line), "error": PARSE_ERROR}
+    return json.dumps(answer).encode()
+
+
+def _id_of(untrusted_line: bytes) -> int | str | None:
+    """The id of a request with something in it that the protocol's own reader refuses."""
+    if len(untrusted_line) > LONGEST_LINE:
+        return None
+    try:
+        request = decoded(untrusted_line.decode("utf-8", "replace"))
+    except ValueError:
+        return None
+    found = request.get("id") if isinstance(request, dict) and "method" in request else None
+    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
+
+
 async def read_lines(fd: int) -> AsyncIterator[bytes]:
-    """Each line that is not blank, without its end. The reader never runs ahead of its user."""
+    """Each line that is not blank, without its end. The reader never runs ahead of its user. Of a
+    line that is too long only so much comes that this shows."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     room = threading.Semaphore(1)
@@ -131,11 +156,13 @@ def _split(fd: int) -> Iterator[bytes]:
         seen = len(rest)
         rest += chunk
         while (end := rest.find(b"\n", seen)) >= 0:
-            line = bytes(rest[:end]).strip()
+            line = bytes(rest[:end])
             del rest[: end + 1]
             seen = 0
-            if line:
+            # One that is too long has to stay so.
+            if line := line if end > LONGEST_LINE else line.strip():
                 yield line
+        del rest[LONGEST_LINE + 1 :]
     if rest.strip():
         yield bytes(rest)
 

@@ -13,6 +13,7 @@ from typing import Any
 from fairlead.model.params import Shell
 
 SCRIPT_DESCRIPTOR = 9  # where the shell finds the script that it is to check
+CONTINUED = "incomplete: it ends in a backslash, which asks for another line"
 OPEN_HEREDOC = "incomplete: a here-document is not closed"
 
 
@@ -23,6 +24,12 @@ def looks_complete(script: str) -> bool:
     except UnicodeEncodeError:
         return False
     return not _parser().parse(data).root_node.has_error
+
+
+def ends_in_backslash(script: str) -> bool:
+    """True if its last character asks for another line. Shells take the end of the text for that
+    line, each in its own way, and bash then loses the first character of what comes next."""
+    return (len(script) - len(script.rstrip("\\"))) % 2 == 1
 
 
 def check_argv(shell: Shell, descriptor: int) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from fairlead.spawn.streams import Streams
 INSIST_FOR = 5.0  # seconds after SIGKILL; what is alive then can't be ended by us
 _REPORTS = 4096
 _REAP_AGAIN = 0.002
-_WAKE_AFTER = 0.5  # seconds without a word from the guard
+_WAKE_EACH = 0.5  # seconds; a guard that its command stopped could not say anything any more
 
 
 class LocalProcess:
@@ -73,11 +73,7 @@ class LocalProcess:
 
     async def started(self) -> None:
         """Returns when the command runs; raises `SpawnFailed` if nothing ran."""
-        self._wake_later()
-        try:
-            await self._started
-        finally:
-            self._waking.cancel()
+        await self._started
 
     async def wait(self) -> Ending:
         return await asyncio.shield(self._ended)
@@ -96,7 +92,7 @@ class LocalProcess:
     async def end_tree(self, grace: float) -> tuple[int, ...]:
         if self._gone.is_set():
             return ()
-        self._wake_guard()
+        self.wake_guard()
         if self._streams.tty:  # an interactive shell ignores SIGTERM, a closing terminal it obeys
             self.signal(signal.SIGHUP, Whom.TREE)
         self.signal(signal.SIGTERM, Whom.TREE)
@@ -144,15 +140,8 @@ class LocalProcess:
         """Close the command's streams."""
         self._streams.release()
 
-    def _wake_later(self) -> None:
-        """A command may stop its guard even before that could say that the command runs."""
-        self._waking = asyncio.get_running_loop().call_later(_WAKE_AFTER, self._wake_again)
-
-    def _wake_again(self) -> None:
-        self._wake_guard()
-        self._wake_later()
-
-    def _wake_guard(self) -> None:
+    def wake_guard(self) -> None:
+        """A command may have stopped it, at any moment and without anybody hearing of that."""
         with suppress(ProcessLookupError):
             os.kill(self._guard, signal.SIGCONT)
 
@@ -250,6 +239,7 @@ class LocalSpawner:
         self._processes: set[LocalProcess] = set()
         self._unreaped: set[int] = set()
         self._reaping: asyncio.TimerHandle | None = None
+        self._waking: asyncio.TimerHandle | None = None
 
     @property
     def reactor(self) -> Reactor:
@@ -263,6 +253,7 @@ class LocalSpawner:
         except OSError as error:  # out of descriptors, terminals, memory
             raise not_started(env.argv[0], error) from error
         self._processes.add(process)
+        self._keep_awake()
         try:
             await process.started()
         except asyncio.CancelledError:
@@ -286,6 +277,9 @@ class LocalSpawner:
         for process in living:
             process.release()
         await self._reap_all()
+        if self._waking is not None:
+            self._waking.cancel()
+            self._waking = None
         if self._reactor is not None:
             self._reactor.close()
             self._reactor = None
@@ -319,6 +313,19 @@ class LocalSpawner:
     def _make_spare(self) -> None:
         if self._reactor is not None:  # else we were closed meanwhile
             self._spare.make()
+
+    def _keep_awake(self) -> None:
+        """While there are guards, wake them now and then: one that is awake does not notice."""
+        if self._waking is None:
+            loop = asyncio.get_running_loop()
+            self._waking = loop.call_later(_WAKE_EACH, self._wake_all)
+
+    def _wake_all(self) -> None:
+        self._waking = None
+        for process in self._processes:
+            process.wake_guard()
+        if self._processes:
+            self._keep_awake()
 
     def _reap_later(self, guard: int) -> None:
         """At once, or as soon as it is possible: its socket closes a moment before."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import re
 import struct
 import termios
 from contextlib import suppress
 
 from fairlead.model.params import Size
 
+LONGEST_LINE = 4095  # that the kernel assembles; it drops what is typed beyond
+LINE_ENDS = re.compile(rb"[\n\r\x04]")
+
 _IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
 
 
 def open_pty(size: Size, *, plain: bool) -> tuple[int, int]:
     """(master, slave). `plain` turns echo and newline translation off: for shells we drive."""
-    master, slave = os.openpty()
+    master, slave = _open()
     try:
         resize(master, size)
         if plain:
@@ -25,6 +30,16 @@ def open_pty(size: Size, *, plain: bool) -> tuple[int, int]:
         os.close(slave)
         raise
     return master, slave
+
+
+def _open() -> tuple[int, int]:
+    try:
+        return os.openpty()
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        text = "no terminal is left on this machine (/proc/sys/kernel/pty/max)"
+        raise OSError(error.errno, text) from None
 
 
 def resize(master: int, size: Size) -> None:

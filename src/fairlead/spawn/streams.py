@@ -27,6 +27,8 @@ class Streams:
                 "stdin is closed for this session; rerun exec_command with tty=true, or with "
                 'stdin="open", to keep it open'
             )
+        if self.tty and len(data) > pty.LONGEST_LINE:
+            self._refuse_long_line(data)
         self._stdin.write(data)
 
     def close_stdin(self) -> None:
@@ -82,6 +84,18 @@ class Streams:
         self.output.close()
         if self._stdin is not None:
             self._stdin.close()
+
+    def _refuse_long_line(self, data: bytes) -> None:
+        """The kernel would drop the rest of such a line, and tell nobody."""
+        if self._terminal is None or not pty.is_line_mode(self._terminal):
+            return
+        longest = max(map(len, pty.LINE_ENDS.split(data)))
+        if longest > pty.LONGEST_LINE:
+            raise BadRequest(
+                f"nothing was written: a line of {longest} bytes is too long, a terminal takes "
+                f'{pty.LONGEST_LINE} in line mode; write shorter lines, or use stdin="open" '
+                "without a tty"
+            )
 
     @property
     def _terminal(self) -> int | None:

@@ -112,5 +112,5 @@ def _output(session: Session, done: LiveOutput) -> ExecOutput:
         output=found,
         wall_time=done.wall_time,
         ending=ending,
-        warnings=done.warnings,
+        warnings=(*done.warnings, *((session.log.problem,) if session.log.problem else ())),
     )
