@@ -1,9 +1,11 @@
-"""What every test gets: programs by name, an empty home, and a look at what it left running."""
+"""What every test gets: programs by name, an empty home, signals that programs heed, and a look at
+what it left running."""
 
 from __future__ import annotations
 
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from tests import programs
 
 SECONDS_TO_GO = 3.0
+BACKGROUND = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)  # ignored under `nohup` and after `&`
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +32,20 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("ZDOTDIR", "ENV", "BASH_ENV"):
             changed.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heeded_signals() -> None:
+    """We leave ignored what our caller ignores; the caller of a test is whoever runs the tests,
+    maybe in the background."""
+    heed_signals()
+
+
+def heed_signals() -> None:
+    for signum in BACKGROUND:
+        if signal.getsignal(signum) is signal.SIG_IGN:
+            heed = signal.default_int_handler if signum == signal.SIGINT else signal.SIG_DFL
+            signal.signal(signum, heed)
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
 
 import pytest
 
 from tests.conftest import children, still_there
+from tests.front_ends import ROOT
 from tests.programs import require
+
+HEEDING = """
+import signal
+from tests.conftest import BACKGROUND, heed_signals
+
+heed_signals()
+print([signum for signum in BACKGROUND if signal.getsignal(signum) is signal.SIG_IGN])
+"""
 
 
 def test_a_living_child_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,3 +61,21 @@ def test_a_missing_program_is_never_silent(
     with pytest.raises(BaseException, match="Debian package nodejs") as raised:
         require("node")
     assert type(raised.value).__name__ == outcome
+
+
+def test_tests_in_the_background_heed_signals() -> None:
+    """What the tests start ignores nothing, also where `nohup` or `&` have the tests ignore it."""
+
+    def ignore() -> None:
+        for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(signum, signal.SIG_IGN)
+
+    done = subprocess.run(
+        [sys.executable, "-c", HEEDING],
+        preexec_fn=ignore,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
