@@ -12,20 +12,59 @@
 
 static volatile uint32_t sink; /* what is read must not be optimised away */
 
+/* Where the steps read strings: behind how many numbers, and how many. */
+static const struct {
+    uint32_t words, strings;
+} layouts[OP_COUNT] = {
+    [OP_DIRECTORY] = {0, 1},    [OP_EXEC] = {0, 1},
+    [OP_ARGV] = {0, 1},         [OP_USER_NAMESPACE] = {0, 2},
+    [OP_MOUNT_TREE] = {6, 1},   [OP_MOUNT_ATTACH] = {8, 1},
+    [OP_MOUNT_NEW] = {2, 3},    [OP_MOUNT_ATTRIBUTES] = {2, 1},
+    [OP_MAKE_NODE] = {2, 2},    [OP_LANDLOCK_PATH] = {2, 1},
+    [OP_JOIN_GROUP] = {0, 1},   [OP_CHECKED_DIRECTORY] = {4, 1},
+    [OP_SERVE] = {0, 1},
+};
+
+/* And how many numbers others read. */
+static const uint32_t words[OP_COUNT] = {
+    [OP_GUARD] = 1,    [OP_CONTROLLING_TTY] = 1, [OP_PARENT_DEATH] = 2,  [OP_LIMIT] = 6,
+    [OP_UMASK] = 1,    [OP_DIRECTORY_FD] = 1,    [OP_EXEC_FD] = 1,       [OP_UNSHARE] = 1,
+    [OP_LANDLOCK] = 6, [OP_LANDLOCK_PORT] = 4,   [OP_SECCOMP] = 2,
+};
+
+/* Slots and rulesets are used without asking whether they are there. */
+static void use_in_order(const struct step *step, uint64_t *trees, bool *ruleset) {
+    if (step->op == OP_MOUNT_TREE)
+        *trees |= 1ull << step_word(step, 0);
+    if (step->op == OP_MOUNT_ATTACH && !(*trees >> step_word(step, 0) & 1))
+        abort();
+    if (step->op >= OP_LANDLOCK_PATH && step->op <= OP_LANDLOCK_APPLY && !*ruleset)
+        abort();
+    if (step->op == OP_LANDLOCK || step->op == OP_LANDLOCK_APPLY)
+        *ruleset = step->op == OP_LANDLOCK;
+}
+
 /* What the steps read of a plan that was found valid, without looking at bounds again. */
 static void use(const struct plan *plan) {
     struct step step = {0};
+    uint64_t trees = 0;
+    bool ruleset = false;
     uint32_t last = 0;
     while (plan_next(plan, &step) == 1) {
-        for (uint32_t at = 0; at < step.length / 4; at++)
+        uint32_t before = layouts[step.op].words;
+        for (uint32_t at = 0; at < before + words[step.op]; at++)
             sink += step_word(&step, at);
-        if (step.op == OP_DIRECTORY || step.op == OP_EXEC)
-            sink += (uint32_t)strlen((const char *)step.payload);
-        sink += step_strings(&step);
+        for (uint32_t at = 0; at < layouts[step.op].strings; at++)
+            sink += (uint32_t)strlen(step_text(&step, before, at));
+        if (step.op == OP_SECCOMP)
+            for (uint32_t at = 8; at < step.length; at++)
+                sink += step.payload[at];
+        sink += step_strings(&step, 0);
+        use_in_order(&step, &trees, &ruleset);
         last = step.op;
     }
-    if (last != OP_EXEC && last != OP_EXEC_FD)
-        abort(); /* accepted, and would run nothing */
+    if ((last != OP_EXEC && last != OP_EXEC_FD && last != OP_SERVE) || ruleset)
+        abort(); /* accepted, and would run nothing, or with less than it says */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -87,7 +126,7 @@ static size_t mutate(unsigned char *data, size_t size) {
             break;
         case 3:
             if ((at & ~(size_t)3) + 4 <= size)
-                put_word(data + (at & ~(size_t)3), draw(32));
+                put_word(data + (at & ~(size_t)3), draw(OP_COUNT + 4));
             break;
         default:
             size = at;

@@ -3,6 +3,7 @@
  * ends the tree when the engine says so, or when the engine is gone. */
 #include "report.h"
 #include "steps.h"
+#include "sys_confine.h"
 #include "tree.h"
 
 enum {
@@ -113,15 +114,19 @@ static void kill_round(struct guard *guard) {
 static void wait_for_news(struct guard *guard) {
     /* Children are heard of only here: nothing is missed before, nothing interrupts after. */
     const uint64_t all_but_child = ~(1ull << (SIGNAL_CHILD - 1));
-    struct kernel_poll control = {guard->deaf ? -1 : guard->control, POLL_READABLE, 0};
+    struct kernel_poll control = {guard->control, POLL_READABLE, 0};
     /* The kernel takes the time that passed off `until_round`, so that a stream of other news
      * can't put the next round off for ever. */
     struct kernel_time *left = guard->killing ? &guard->until_round : 0;
-    long result = sys_poll(&control, 1, left, &all_but_child);
+    long result = sys_poll(&control, !guard->deaf, left, &all_but_child);
     if (result == 0 || (result == -ERR_INTR && !guard->stuck))
         guard->round_due = true;
     if (result > 0)
         hear(guard);
+    if (result < 0 && result != -ERR_INTR && !guard->deaf) { /* no orders, no life */
+        guard->deaf = true;
+        start_killing(guard);
+    }
 }
 
 static _Noreturn void keep_watch(struct guard *guard) {
@@ -183,6 +188,8 @@ static int become_guard(struct launch *launch, uint32_t flags) {
     launch->guard = sys_getpid();
     sys_sigmask(&all_signals, &launch->signal_mask);
     sys_sigaction(SIGNAL_CHILD, &interrupt);
+    /* Its command may be of the same user and see it: its memory is not to be opened. */
+    sys_prctl(PR_DUMPABLE, 0);
     return (int)-sys_prctl(PR_CHILD_SUBREAPER, 1);
 }
 

@@ -1,6 +1,7 @@
 /* fairlead-launcher: applies a plan that it was given, and decides nothing. */
 #include "launcher.h"
 
+#include "passing.h"
 #include "report.h"
 #include "steps.h"
 #include "text.h"
@@ -12,33 +13,9 @@ static int say(int fd, const char *text, int exit_code) {
     return exit_code;
 }
 
-/* Descriptors that came with the plan, in their order. */
-struct passed {
-    int fds[PLAN_MOST_PAIRS];
-    uint32_t count;
-};
-
-static void collect(struct passed *passed, const struct kernel_control *control, size_t size) {
-    if (size < sizeof *control || control->level != SOCKET_LEVEL || control->type != SOCKET_RIGHTS)
-        return;
-    uint32_t count = (uint32_t)((control->size - sizeof *control) / sizeof(int));
-    for (uint32_t at = 0; at < count && passed->count < PLAN_MOST_PAIRS; at++)
-        passed->fds[passed->count++] = control->fds[at];
-}
-
 /* What `read` does, where `passed` is given with the descriptors that come along. */
 static long receive(int fd, void *into, size_t size, struct passed *passed) {
-    if (!passed)
-        return sys_read(fd, into, size);
-    /* The kernel passes 253 in one message, and not a descriptor more than there is room for. */
-    char room[sizeof(struct kernel_control) + 253 * sizeof(int)] __attribute__((aligned(8)));
-    struct kernel_piece piece = {into, size};
-    struct kernel_message message = {
-        .pieces = &piece, .piece_count = 1, .control = room, .control_size = sizeof room};
-    long got = sys_receive_message(fd, &message, MESSAGE_CLOEXEC);
-    if (got >= 0)
-        collect(passed, (struct kernel_control *)room, message.control_size);
-    return got;
+    return passed ? receive_with_fds(fd, into, size, 0, passed) : sys_read(fd, into, size);
 }
 
 /* The engine may have made its sockets non-blocking for its own sake. */
@@ -72,6 +49,7 @@ static int read_plan(int fd, struct launch *launch, struct passed *passed) {
     if (!plan->length)
         return ERR_INVAL;
     size_t size = sizeof(struct workspace) + plan->length + (plan->length + 2) * sizeof(char *);
+    launch->size = size;
     launch->workspace = sys_map(size, MEMORY_SEEN_BY_CHILD);
     if (map_failed(launch->workspace))
         return (int)-(long)launch->workspace;
@@ -97,8 +75,7 @@ static int apply_plan(struct launch *launch, int plan_fd, struct step *step) {
     return steps_apply(launch, step);
 }
 
-/* Role `exec`: one command. */
-static int run_exec(int plan_fd, int control) {
+int launcher_exec(int plan_fd, int control) {
     struct launch launch = {.control = control};
     struct step step = {0};
     if (sys_fcntl(control, FD_SET_FLAGS, FD_CLOEXEC_FLAG) < 0)
@@ -116,8 +93,11 @@ int launcher_main(int argc, char **argv) {
     if (argc == 4 && text_equal(argv[1], "exec")) {
         int plan_fd = text_number(argv[2]), control = text_number(argv[3]);
         if (plan_fd >= 0 && control >= 0)
-            return run_exec(plan_fd, control);
+            return launcher_exec(plan_fd, control);
     }
-    return say(STDERR, "usage: fairlead-launcher exec PLAN_FD CONTROL_FD | --version\n",
+    if (argc == 3 && text_equal(argv[1], "connect"))
+        return launcher_connect(argv[2]);
+    return say(STDERR,
+               "usage: fairlead-launcher exec PLAN_FD CONTROL_FD | connect PATH | --version\n",
                EXIT_USAGE);
 }

@@ -1,39 +1,5 @@
 #include "plan.h"
 
-enum form {
-    FORM_UNKNOWN, /* no such step */
-    FORM_WORDS,   /* exactly so many numbers */
-    FORM_PAIRS,   /* any number of pairs of numbers */
-    FORM_PATH,    /* one string */
-    FORM_STRINGS, /* at least so many strings */
-};
-
-struct rule {
-    uint8_t form;
-    uint8_t count;
-    bool once;  /* a second one would contradict the first */
-    bool final; /* the plan ends here, and only here */
-};
-
-static const struct rule rules[OP_COUNT] = {
-    [OP_GUARD] = {FORM_WORDS, 1, .once = true},
-    [OP_SESSION] = {FORM_WORDS, 0, .once = true},
-    [OP_PROCESS_GROUP] = {FORM_WORDS, 0, .once = true},
-    [OP_DESCRIPTORS] = {FORM_PAIRS, 0, .once = true},
-    [OP_CONTROLLING_TTY] = {FORM_WORDS, 1, .once = true},
-    [OP_PARENT_DEATH] = {FORM_WORDS, 2, .once = true},
-    [OP_LIMIT] = {FORM_WORDS, 6, .once = false},
-    [OP_SIGNALS] = {FORM_WORDS, 0, .once = true},
-    [OP_DIRECTORY] = {FORM_PATH, 0, .once = false},
-    [OP_DIRECTORY_FD] = {FORM_WORDS, 1, .once = false},
-    [OP_UMASK] = {FORM_WORDS, 1, .once = true},
-    [OP_ARGV] = {FORM_STRINGS, 1, .once = true},
-    [OP_ENVIRONMENT] = {FORM_STRINGS, 0, .once = true},
-    [OP_EXEC] = {FORM_PATH, 0, .once = true, .final = true},
-    [OP_EXEC_FD] = {FORM_WORDS, 1, .once = true, .final = true},
-};
-_Static_assert(OP_COUNT <= 32, "the set of steps seen so far is one word");
-
 static uint32_t word_at(const unsigned char *at) {
     return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -72,11 +38,22 @@ void step_set_word(struct step *step, uint32_t index, uint32_t value) {
         step->payload[4 * index + byte] = (unsigned char)(value >> 8 * byte);
 }
 
-uint32_t step_strings(const struct step *step) {
+uint64_t step_number(const struct step *step, uint32_t index) {
+    return step_word(step, index) | (uint64_t)step_word(step, index + 1) << 32;
+}
+
+uint32_t step_strings(const struct step *step, uint32_t words) {
     uint32_t count = 0;
-    for (uint32_t at = 0; at < step->length; at++)
+    for (uint32_t at = 4 * words; at < step->length; at++)
         count += step->payload[at] == 0;
     return count;
+}
+
+const char *step_text(const struct step *step, uint32_t words, uint32_t index) {
+    const char *text = (const char *)step->payload + 4 * words;
+    while (index)
+        index -= *text++ == 0;
+    return text;
 }
 
 static bool resolve_word(struct step *step, uint32_t index, const int *passed, uint32_t count) {
@@ -102,82 +79,4 @@ bool plan_resolve(struct plan *plan, const int *passed, uint32_t count, struct s
     if (!known)
         *flawed = step;
     return known;
-}
-
-static bool padded_with_zeros(const struct plan *plan, const struct step *step) {
-    for (const unsigned char *at = step->payload + step->length; at < plan->data + step->end; at++)
-        if (*at)
-            return false;
-    return true;
-}
-
-static bool pairs_make_sense(const struct step *step) {
-    uint32_t count = step->length / 8;
-    if (step->length % 8 || count > PLAN_MOST_PAIRS)
-        return false;
-    for (uint32_t one = 0; one < count; one++) {
-        if (step_word(step, 2 * one) > INT32_MAX || step_word(step, 2 * one + 1) > INT32_MAX)
-            return false;
-        for (uint32_t other = 0; other < one; other++)
-            if (step_word(step, 2 * one + 1) == step_word(step, 2 * other + 1))
-                return false;
-    }
-    return true;
-}
-
-static bool has_form(const struct rule *rule, const struct step *step) {
-    bool terminated = step->length && step->payload[step->length - 1] == 0;
-    switch (rule->form) {
-    case FORM_WORDS:
-        return step->length == 4u * rule->count;
-    case FORM_PAIRS:
-        return pairs_make_sense(step);
-    case FORM_PATH:
-        return terminated && step_strings(step) == 1;
-    case FORM_STRINGS:
-        return (terminated || step->length == 0) && step_strings(step) >= rule->count;
-    default:
-        return false;
-    }
-}
-
-/* What a step's numbers and the steps before it have to be. */
-static bool fits(const struct step *step, uint32_t seen) {
-    switch (step->op) {
-    case OP_GUARD:
-        return step_word(step, 0) <= (GUARD_OWN_SESSION | GUARD_OWN_GROUP);
-    case OP_PARENT_DEATH:
-        /* Without a guard there is no parent that we could know by ourselves. */
-        return step_word(step, 0) >= 1 && step_word(step, 0) <= SIGNAL_LAST &&
-               (step_word(step, 1) || seen & 1u << OP_GUARD);
-    case OP_LIMIT:
-        return step_word(step, 1) == 0;
-    case OP_CONTROLLING_TTY:
-    case OP_DIRECTORY_FD:
-        return step_word(step, 0) <= INT32_MAX;
-    case OP_EXEC_FD:
-        return step_word(step, 0) <= INT32_MAX && seen & 1u << OP_ARGV;
-    case OP_EXEC:
-        return seen & 1u << OP_ARGV;
-    default:
-        return true;
-    }
-}
-
-bool plan_valid(const struct plan *plan, struct step *flawed) {
-    uint32_t seen = 0;
-    bool complete = false;
-    struct step step = {0};
-    int more;
-    while ((more = plan_next(plan, &step)) == 1) {
-        const struct rule *rule = &rules[step.op < OP_COUNT ? step.op : OP_NONE];
-        bool again = rule->once && seen & 1u << step.op;
-        if (complete || again || !has_form(rule, &step) || !padded_with_zeros(plan, &step) ||
-            !fits(&step, seen))
-            break;
-        seen |= 1u << step.op;
-        complete = rule->final;
-    }
-    *flawed = step;
-    return more == 0 && complete;
 }

@@ -31,11 +31,45 @@ enum op {
     OP_ENVIRONMENT,
     OP_EXEC,
     OP_EXEC_FD,
+    OP_USER_NAMESPACE,
+    OP_UNSHARE,
+    OP_INIT,
+    OP_LOOPBACK,
+    OP_MOUNT_TREE,
+    OP_MOUNT_ATTACH,
+    OP_MOUNT_ATTRIBUTES,
+    OP_MOUNT_PRIVATE,
+    OP_MOUNT_NEW,
+    OP_MAKE_NODE,
+    OP_LANDLOCK,
+    OP_LANDLOCK_PATH,
+    OP_LANDLOCK_PORT,
+    OP_LANDLOCK_APPLY,
+    OP_NO_NEW_PRIVILEGES,
+    OP_DROP_CAPABILITIES,
+    OP_SECCOMP,
+    OP_JOIN_GROUP,
+    OP_CHECKED_DIRECTORY,
+    OP_IDENTIFY,
+    OP_SERVE,
     OP_COUNT,
 };
 
 /* What a guard sets apart from the engine that started it. */
 enum { GUARD_OWN_SESSION = 1, GUARD_OWN_GROUP = 2 };
+
+/* What OP_MAKE_NODE makes. */
+enum node { NODE_DIRECTORY = 1, NODE_FILE, NODE_LINK };
+
+enum {
+    MOUNT_SLOTS = 64,        /* mount trees held at a time */
+    FILTER_MOST = 4096,      /* instructions, as the kernel has it */
+    FILTER_INSTRUCTION = 8,  /* sizeof(struct sock_filter) */
+    NAMESPACE_PID = 0x20000000,
+    NAMESPACES = 0x6E020000, /* those that OP_UNSHARE may make: every kind but user and time */
+    ATTRIBUTES = 0xF,        /* read-only, no set-uid, no devices, no execution */
+    NODE_MODE = 01777,
+};
 
 struct plan {
     unsigned char *data;
@@ -68,9 +102,15 @@ bool plan_resolve(struct plan *plan, const int *passed, uint32_t count, struct s
 
 /* The payload's `index`th number. */
 uint32_t step_word(const struct step *step, uint32_t index);
+
+/* The number of 64 bits in the payload's `index`th and next word. */
+uint64_t step_number(const struct step *step, uint32_t index);
 void step_set_word(struct step *step, uint32_t index, uint32_t value);
 
-/* How many NUL-terminated strings the payload holds. */
-uint32_t step_strings(const struct step *step);
+/* How many NUL-terminated strings the payload holds behind so many numbers. */
+uint32_t step_strings(const struct step *step, uint32_t words);
+
+/* The `index`th of them, which has to be there. */
+const char *step_text(const struct step *step, uint32_t words, uint32_t index);
 
 #endif

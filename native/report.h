@@ -9,6 +9,9 @@ enum report_kind {
     REPORT_STARTED,    /* a: pid of the command */
     REPORT_EXITED,     /* a: its raw wait status, b: 1 if other descendants live */
     REPORT_GONE,       /* no descendant is left */
+    REPORT_READY,      /* serving; the directory of terminals comes along, if there is one */
+    REPORT_LISTENER,   /* comes along: who holds it answers what the filter asks */
+    REPORT_COMMAND,    /* the sender is the command: the kernel says who that is */
 };
 
 struct report {
@@ -25,6 +28,9 @@ struct command {
     uint32_t kind;
     int32_t argument;
 };
+
+/* What a serving launcher is asked, in the same form. A guard's socket comes along. */
+enum request_kind { REQUEST_GUARD = 1 };
 
 /* Sends without ever waiting. False means that nobody listens any more. */
 static inline bool report_send(int control, const struct report *reports, unsigned count) {

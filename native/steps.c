@@ -1,5 +1,7 @@
 #include "steps.h"
 
+#include "report.h"
+
 static int step_session(struct launch *launch, struct step *step) {
     (void)launch, (void)step;
     long result = sys_setsid();
@@ -42,13 +44,17 @@ static int step_limit(struct launch *launch, struct step *step) {
     return (int)-sys_prlimit(step_word(step, 0), &limit, 0);
 }
 
-static int step_signals(struct launch *launch, struct step *step) {
-    (void)step;
+void reset_signals(struct launch *launch) {
     const struct kernel_sigaction standard = {0};
     for (int signal = 1; signal <= SIGNAL_LAST; signal++)
         if (signal != SIGNAL_KILL && signal != SIGNAL_STOP)
             sys_sigaction(signal, &standard);
     launch->signal_mask = 0;
+}
+
+static int step_signals(struct launch *launch, struct step *step) {
+    (void)step;
+    reset_signals(launch);
     return 0;
 }
 
@@ -90,6 +96,12 @@ static int step_environment(struct launch *launch, struct step *step) {
     return 0;
 }
 
+static int step_identify(struct launch *launch, struct step *step) {
+    (void)step;
+    const struct report report = {REPORT_COMMAND, 0, 0, 0};
+    return report_send(launch->control, &report, 1) ? 0 : ERR_PIPE;
+}
+
 static int (*const functions[OP_COUNT])(struct launch *, struct step *) = {
     [OP_GUARD] = step_guard,
     [OP_SESSION] = step_session,
@@ -106,6 +118,27 @@ static int (*const functions[OP_COUNT])(struct launch *, struct step *) = {
     [OP_ENVIRONMENT] = step_environment,
     [OP_EXEC] = step_exec,
     [OP_EXEC_FD] = step_exec_fd,
+    [OP_USER_NAMESPACE] = step_user_namespace,
+    [OP_UNSHARE] = step_unshare,
+    [OP_INIT] = step_init,
+    [OP_LOOPBACK] = step_loopback,
+    [OP_MOUNT_TREE] = step_mount_tree,
+    [OP_MOUNT_ATTACH] = step_mount_attach,
+    [OP_MOUNT_ATTRIBUTES] = step_mount_attributes,
+    [OP_MOUNT_PRIVATE] = step_mount_private,
+    [OP_MOUNT_NEW] = step_mount_new,
+    [OP_MAKE_NODE] = step_make_node,
+    [OP_LANDLOCK] = step_landlock,
+    [OP_LANDLOCK_PATH] = step_landlock_path,
+    [OP_LANDLOCK_PORT] = step_landlock_port,
+    [OP_LANDLOCK_APPLY] = step_landlock_apply,
+    [OP_NO_NEW_PRIVILEGES] = step_no_new_privileges,
+    [OP_DROP_CAPABILITIES] = step_drop_capabilities,
+    [OP_SECCOMP] = step_seccomp,
+    [OP_JOIN_GROUP] = step_join_group,
+    [OP_CHECKED_DIRECTORY] = step_checked_directory,
+    [OP_IDENTIFY] = step_identify,
+    [OP_SERVE] = step_serve,
 };
 
 int steps_apply(struct launch *launch, struct step *step) {

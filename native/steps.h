@@ -1,4 +1,4 @@
-/* Applying a plan's steps. A new step needs an op and a rule (plan.h, plan.c) and a row in the
+/* Applying a plan's steps. A new step needs an op and a rule (plan.h, valid.c) and a row in the
  * table of steps.c. */
 #ifndef FAIRLEAD_STEPS_H
 #define FAIRLEAD_STEPS_H
@@ -9,6 +9,7 @@
 struct launch {
     struct plan plan;
     struct workspace *workspace;
+    size_t size;          /* of the workspace */
     char **pointers;      /* where the next list of pointers goes */
     int control;
     int guard;            /* its pid, or 0 if there is none */
@@ -16,6 +17,8 @@ struct launch {
     bool at_exec;         /* nothing is left to do but to become the command */
     char **argv;
     char **env;
+    int ruleset;            /* the one that is being written */
+    int trees[MOUNT_SLOTS]; /* those that a step took, until it is attached */
 };
 
 enum { CHILD_STACK_SIZE = 62 * 1024 };
@@ -43,6 +46,29 @@ int step_guard(struct launch *launch, struct step *step);
 int step_descriptors(struct launch *launch, struct step *step);
 int step_exec(struct launch *launch, struct step *step);
 int step_exec_fd(struct launch *launch, struct step *step);
+int step_user_namespace(struct launch *launch, struct step *step);
+int step_unshare(struct launch *launch, struct step *step);
+int step_init(struct launch *launch, struct step *step);
+int step_loopback(struct launch *launch, struct step *step);
+int step_join_group(struct launch *launch, struct step *step);
+int step_mount_tree(struct launch *launch, struct step *step);
+int step_mount_attach(struct launch *launch, struct step *step);
+int step_mount_attributes(struct launch *launch, struct step *step);
+int step_mount_private(struct launch *launch, struct step *step);
+int step_mount_new(struct launch *launch, struct step *step);
+int step_make_node(struct launch *launch, struct step *step);
+int step_checked_directory(struct launch *launch, struct step *step);
+int step_landlock(struct launch *launch, struct step *step);
+int step_landlock_path(struct launch *launch, struct step *step);
+int step_landlock_port(struct launch *launch, struct step *step);
+int step_landlock_apply(struct launch *launch, struct step *step);
+int step_no_new_privileges(struct launch *launch, struct step *step);
+int step_drop_capabilities(struct launch *launch, struct step *step);
+int step_seccomp(struct launch *launch, struct step *step);
+int step_serve(struct launch *launch, struct step *step);
+
+/* Every signal does what it does by default, and the command is born with none blocked. */
+void reset_signals(struct launch *launch);
 
 /* Closes every other descriptor of this process. */
 int close_all_but(int fd);

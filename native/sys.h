@@ -24,6 +24,7 @@ enum {
     NR_getpid = 39,
     NR_sendto = 44,
     NR_recvfrom = 45,
+    NR_sendmsg = 46,
     NR_recvmsg = 47,
     NR_clone = 56,
     NR_execve = 59,
@@ -71,6 +72,7 @@ enum {
     NR_getppid = 173,
     NR_sendto = 206,
     NR_recvfrom = 207,
+    NR_sendmsg = 211,
     NR_recvmsg = 212,
     NR_munmap = 215,
     NR_mremap = 216,
@@ -88,6 +90,7 @@ enum {
 
 /* Values that all supported architectures share. */
 enum {
+    ERR_PERM = 1,
     ERR_NOENT = 2,
     ERR_SRCH = 3,
     ERR_INTR = 4,
@@ -97,6 +100,7 @@ enum {
     ERR_NODEV = 19,
     ERR_NOTDIR = 20,
     ERR_INVAL = 22,
+    ERR_PIPE = 32,
     ERR_NAMETOOLONG = 36,
     ERR_NOSYS = 38,
     ERR_TIMEDOUT = 110,
@@ -110,6 +114,7 @@ enum {
     SIGNAL_SET_MASK = 2, /* SIG_SETMASK */
 };
 enum {
+    FIRST_PROCESS = 1, /* of a pid namespace */
     CLONE_SHARES_MEMORY = 0x100,       /* CLONE_VM */
     CLONE_PARENT_WAITS = 0x4000,       /* CLONE_VFORK */
     WAIT_NO_HANG = 1,                  /* WNOHANG */
@@ -256,6 +261,9 @@ static inline long sys_send(int fd, const void *from, size_t size, int flags) {
 }
 static inline long sys_receive(int fd, void *into, size_t size, int flags) {
     return system_call(NR_recvfrom, fd, (long)into, (long)size, flags, 0, 0);
+}
+static inline long sys_send_message(int fd, const struct kernel_message *message, int flags) {
+    return CALL3(sendmsg, fd, message, flags);
 }
 static inline long sys_receive_message(int fd, struct kernel_message *message, int flags) {
     return CALL3(recvmsg, fd, message, flags);

@@ -3,6 +3,7 @@
 #include "text.h"
 
 enum {
+    EVERYONE = -1, /* to kill(): all that we may signal, but for ourselves */
     FIRST_ROOM = 4096,
     /* One walk stops here: if a tree grows faster than we read it, kill and come again. */
     MOST_FOUND = 1 << 18,
@@ -26,9 +27,26 @@ static bool has_room(struct numbers *numbers) {
     return true;
 }
 
-static void add(struct numbers *numbers, int number) {
+void numbers_add(struct numbers *numbers, int number) {
     if (has_room(numbers))
         numbers->items[numbers->count++] = number;
+}
+
+static int *place_of(const struct numbers *numbers, int number) {
+    for (uint32_t at = 0; at < numbers->count; at++)
+        if (numbers->items[at] == number)
+            return numbers->items + at;
+    return 0;
+}
+
+bool numbers_have(const struct numbers *numbers, int number) {
+    return place_of(numbers, number);
+}
+
+void numbers_remove(struct numbers *numbers, int number) {
+    int *place = place_of(numbers, number);
+    if (place)
+        *place = numbers->items[--numbers->count];
 }
 
 /* A process that changes parents while we walk shows twice; a second SIGINT means something else
@@ -36,10 +54,9 @@ static void add(struct numbers *numbers, int number) {
 static void add_process(struct numbers *found, int pid) {
     if (found->count >= MOST_FOUND)
         return;
-    for (uint32_t at = 0; found->count < MOST_COMPARED && at < found->count; at++)
-        if (found->items[at] == pid)
-            return;
-    add(found, pid);
+    if (found->count < MOST_COMPARED && numbers_have(found, pid))
+        return;
+    numbers_add(found, pid);
 }
 
 static bool add_children_of_thread(struct numbers *found, int pid, int thread) {
@@ -111,8 +128,8 @@ static void visit_process(struct numbers *pairs, int unused, int pid) {
     for (at += 4; at >= 4 && at < size && is_digit(text[at]); at++) /* ") S 123" */
         parent = parent * 10 + (text[at] - '0');
     if (parent && pairs->count < 2 * MOST_FOUND) {
-        add(pairs, pid);
-        add(pairs, parent);
+        numbers_add(pairs, pid);
+        numbers_add(pairs, parent);
     }
 }
 
@@ -145,6 +162,10 @@ static void find_descendants(struct tree *tree) {
 
 struct toll tree_signal(struct tree *tree, int signal) {
     struct toll toll = {0, 0};
+    if (sys_getpid() == FIRST_PROCESS) {
+        toll.reached = sys_kill(EVERYONE, signal) == 0;
+        return toll;
+    }
     /* The whole list first: a parent that dies early would hide its children from the walk. */
     find_descendants(tree);
     for (uint32_t at = 0; at < tree->found.count; at++) {
@@ -153,4 +174,17 @@ struct toll tree_signal(struct tree *tree, int signal) {
         toll.refused += result < 0 && result != -ERR_SRCH;
     }
     return toll;
+}
+
+unsigned kill_other_children(struct numbers *found, const struct numbers *known) {
+    unsigned others = 0;
+    int self = sys_getpid();
+    found->count = 0;
+    add_children_of_thread(found, self, self);
+    for (uint32_t at = 0; at < found->count; at++)
+        if (!numbers_have(known, found->items[at])) {
+            sys_kill(found->items[at], SIGNAL_KILL);
+            others++;
+        }
+    return others;
 }

@@ -30,6 +30,11 @@ vim|vim|the test that edits a file in vim
 less|less|the test that pages a file
 node|nodejs|the test of the Node REPL
 ps|procps|tests that look at processes from outside
+bwrap|bubblewrap|tests of the sandbox without the launcher
+sudo|sudo|the probe that it fails cleanly in a sandbox
+make|make|the probe that it works in a sandbox
+npm|npm|the probe that it works in a sandbox, offline
+podman|podman runc|tests of containers
 '
 
 missing() {  # rows of programs that are not here

@@ -66,6 +66,11 @@ ROWS = [
     exec_command('….env: "A=B" is not a variable\'s name: …', env={"A=B": "x"}),
     exec_command('….env: "" is not a variable\'s name: …', env={"": "x"}),
     exec_command("….workdir: expected a string, got true", workdir=True),
+    exec_command(r"exec_command.cmd: lone surrogate \ud800 at offset 5", cmd="echo \ud800"),
+    exec_command(r"….env.A: lone surrogate \udcff at offset 0", env={"A": "\udcff"}),
+    exec_command(r"workdir: no such directory: /a\nb\u202e", workdir="/a\nb\u202e"),
+    exec_command("workdir: …xxx…: File name too long", workdir="/" + "x" * 5000),
+    Row("no\nsuch" * 1000, {}, r"unknown tool 'no\nsuch……'; there are: …"),
     # numbers
     exec_command("….yield_time_ms: expected a whole number, got 2.5", yield_time_ms=2.5),
     Row(
@@ -146,8 +151,8 @@ ROWS = [
     # rights
     exec_command("….sandbox_permissions: expected one of …", sandbox_permissions="all"),
     exec_command(
-        "approval policy is never; reject command — you cannot ask for escalated permissions"
-        " if the approval policy is never",
+        "approval required (the call asks to run outside the sandbox; approval policy "
+        "(on-request × workspace-write)), and nobody is there to give it",
         REJECTED,
         sandbox_permissions="require_escalated",
     ),

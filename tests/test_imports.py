@@ -17,7 +17,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src" / "fairlead"
 ROOT_PART = "fairlead"  # `import fairlead` itself: its __init__ offers the Python API
 
-STAGES = ("shells", "patch", "policy", "approval", "sandbox", "spawn", "session")
+STAGES = ("shells", "patch", "policy", "approval", "sandbox", "spawn", "session", "protect")
 ON_THE_WAY = ("shells", "policy", "approval", "sandbox", "session")  # what the plot itself names
 
 # Exactly what each part imports: no more than it may, and no leave that nobody uses.
@@ -25,16 +25,18 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "model": (),
     **dict.fromkeys(STAGES, ("model",)),
     "config": ("model", "shells"),
+    "confining": ("model", "protect", "sandbox", "spawn", "config"),
     # Parts of the plot that fill a page of their own.
     "login": ("model", "sandbox", "shells"),
-    "starting": ("model", "session"),
-    "orchestrator": ("model", *ON_THE_WAY, "login", "starting"),
+    "protecting": ("model", "protect", "session"),
+    "starting": ("model", "session", "protecting"),
+    "orchestrator": ("model", *ON_THE_WAY, "login", "protecting", "starting"),
     "live": ("model", "session", "shells", "spawn", "orchestrator"),
     "tools": ("model", "patch", "session", "shells", "orchestrator", "live"),
     "typed": ("tools",),
     "assemble": (
         *("model", "approval", "sandbox", "session", "shells", "spawn", "config"),
-        *("login", "starting", "orchestrator", "live", "tools"),
+        *("confining", "login", "protecting", "starting", "orchestrator", "live", "tools"),
     ),
     "engine": ("model", "session", "config", "assemble", "tools", "typed"),
     "sync": ("model", "config", "tools", "engine"),
@@ -43,13 +45,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mcp": ("model", "tools"),
     # `fairlead run` goes the stages itself, without an event loop.
     "cli": (
-        *("model", "approval", "policy", "sandbox", "shells", "spawn", "config"),
-        *("tools", "engine", "mcp", ROOT_PART),
+        *("model", "approval", "policy", "protect", "sandbox", "shells", "spawn", "config"),
+        *("confining", "tools", "engine", "mcp", ROOT_PART),
     ),
     "__main__": ("cli",),
 }
 
-HEAVY = frozenset({"asyncio", "mcp", "pydantic", "tree_sitter"})
+HEAVY = frozenset(
+    {"asyncio", "mcp", "pydantic", "tree_sitter", "tree_sitter_bash", "tree_sitter_powershell"}
+)
 WEB = frozenset({"mcp", "starlette", "uvicorn", "pydantic", "anyio"})
 A_PART = re.compile(r"fairlead\.(\w+)(\.\w+)*")
 

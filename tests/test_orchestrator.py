@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from pathlib import Path
 
 import pytest
 
 import fairlead
 from fairlead.model.access import ApprovalPolicy, SandboxPolicy
+from fairlead.model.env import ExecEnv
+from fairlead.model.errors import SandboxFailed
 from fairlead.model.event import Event
+from fairlead.model.process import OutputSink
+from fairlead.spawn.local import LocalSpawner
+from fairlead.spawn.local_process import LocalProcess
 from fairlead.testing import FakeProcess, FakeSpawner
 from tests.policy.test_judge import ROWS, RUNS
 from tests.session.house import is_running
+from tests.spawn.running import launcher_path
 
-UNENFORCED = (
-    "sandbox policy {} can't be enforced: this version has no sandbox; the command was not run "
-    "(allowed here: danger-full-access, external-sandbox)"
-)
+CONFINED = (SandboxPolicy.READ_ONLY, SandboxPolicy.WORKSPACE_WRITE)
 
 
 def refusal(approval: ApprovalPolicy, sandbox: SandboxPolicy, verdict: str) -> str | None:
@@ -30,8 +34,7 @@ def refusal(approval: ApprovalPolicy, sandbox: SandboxPolicy, verdict: str) -> s
     if verdict != RUNS:
         where = f"approval policy ({approval} × {sandbox})"
         return f"approval required ({verdict}; {where}), and nobody is there to give it"
-    confined = sandbox in (SandboxPolicy.READ_ONLY, SandboxPolicy.WORKSPACE_WRITE)
-    return UNENFORCED.format(sandbox) if confined else None
+    return None
 
 
 @pytest.mark.parametrize(("approval", "sandbox", "escalates", "verdict"), ROWS)
@@ -40,7 +43,7 @@ async def test_every_row_of_the_policy_table(
 ) -> None:
     """Each combination runs, or is refused with its exact text and nothing is spawned."""
     spawner, events = FakeSpawner(), list[Event]()
-    options = fairlead.Options(approval=approval, sandbox=sandbox)
+    options = fairlead.Options(preset="full-access", approval=approval, sandbox=sandbox)
     wish = "require_escalated" if escalates else "use_default"
     async with fairlead.Engine(options, spawner=spawner) as engine:
         engine.subscribe(events.append)
@@ -54,8 +57,9 @@ async def test_every_row_of_the_policy_table(
                     "decision": "skip",
                     "because": f"approval policy ({approval} × {sandbox})",
                 }
-                assert done.structured["sandbox"] == {"type": "none", "tier": "none", "missing": []}
-                assert spawner.spawned
+                confined = sandbox in CONFINED
+                assert (done.structured["sandbox"]["type"] != "none") == confined
+                assert [(env.confinement is not None) for env in spawner.spawned[-1:]] == [confined]
             else:
                 assert not done.success
                 assert done.content == text
@@ -66,11 +70,15 @@ async def test_every_row_of_the_policy_table(
 async def test_a_refused_live_shell_is_not_started() -> None:
     """run_in_session goes the same way: nothing runs that the policies do not allow."""
     spawner = FakeSpawner()
-    options = fairlead.Options(sandbox=SandboxPolicy.READ_ONLY, approval=ApprovalPolicy.NEVER)
+    options = fairlead.Options(approval=ApprovalPolicy.UNLESS_TRUSTED)
+    row = "approval policy (unless-trusted × workspace-write)"
     async with fairlead.Engine(options, spawner=spawner) as engine:
         for command in ("echo hi", "echo 'open quote"):
             done = await engine.call("run_in_session", {"command": command, "shell": "bash"})
-            assert done.content == UNENFORCED.format("read-only")
+            assert done.content == (
+                f"approval required (no rule says that this command is trusted; {row}), and nobody "
+                "is there to give it"
+            )
         assert spawner.spawned == []
 
 
@@ -87,16 +95,19 @@ async def test_a_cancelled_call_takes_its_tree_with_it(tmp_path: Path) -> None:
             call = asyncio.create_task(
                 engine.call("shell", {"command": ["bash", "-c", script], "timeout_ms": 600_000})
             )
-            while not pids.read_text().endswith("\n"):
+            while not (pids.read_text().endswith("\n") and engine.sessions()):
                 await asyncio.sleep(0.01)
+            (running,) = engine.sessions()
+            process = engine.session(running["session_id"]).process
+            assert process is not None
+            found = process.descendants()
+            assert len(found) >= 2
             call.cancel()
             if again:
                 await asyncio.sleep(0.1)
                 call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
-            found = [int(pid) for pid in pids.read_text().split()]
-            assert len(found) == 2
             assert [pid for pid in found if is_running(pid)] == []
             (session,) = engine.sessions()
             assert session["state"] == "exited"
@@ -158,3 +169,31 @@ async def test_a_person_is_waited_for_without_costing_the_command_its_time() -> 
         "because": "a person",
     }
     await parts.spawner.close()
+
+
+@pytest.mark.parametrize("which", [1, 2, 3])
+async def test_what_went_away_meanwhile_is_planned_anew(tmp_path: Path, which: int) -> None:
+    """A path that vanished between the look and the start costs no call, whichever start it is: of
+    the command, or before it (a login shell, a look at the syntax), or after it (a new shell)."""
+
+    class Unlucky(LocalSpawner):
+        """One start fails as if a path of the plan were gone."""
+
+        ahead = which
+
+        async def spawn(self, env: ExecEnv, sink: OutputSink) -> LocalProcess:
+            self.ahead -= 1
+            if self.ahead == 0:
+                raise SandboxFailed("gone", step="mounts", errno=errno.ENOENT)
+            return await super().spawn(env, sink)
+
+    spawner = Unlucky(launcher_path())
+    options = fairlead.Options(cwd=tmp_path, shell="bash")
+    async with fairlead.Engine(options, spawner=spawner) as engine:
+        assert (await engine.exec_command("echo login")).structured["output"] == "login\n"
+        spawner.ahead = which
+        doubtful = "case a in a) ;;& esac; exit 7"  # the grammar asks the shell about it
+        ended = await engine.run_in_session(doubtful)
+        assert ended.structured.get("exit_code") == 7, ended.content
+        assert (await engine.run_in_session("echo on")).structured["output"] == "on\n"
+        assert spawner.ahead <= 0  # it came to that

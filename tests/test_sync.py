@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,17 +29,18 @@ def test_a_call_blocks_and_answers() -> None:
         assert [one["state"] for one in engine.sessions()] == ["exited"]
 
 
-def test_many_threads_call_at_once() -> None:
-    """Each gets its own answer, and none waits for another."""
-    began = time.monotonic()
-    with fairlead.SyncEngine() as engine, ThreadPoolExecutor(16) as threads:
+def test_many_threads_call_at_once(tmp_path: Path) -> None:
+    """Each gets its own answer, and none waits for another: each command waits for all others."""
+    everybody = 'touch $0; until [ "$(ls | wc -l)" = 16 ]; do sleep 0.05; done; echo $0'
+    options = fairlead.Options(cwd=tmp_path)
+    with fairlead.SyncEngine(options) as engine, ThreadPoolExecutor(16) as threads:
 
         def call(number: int) -> str:
-            done = engine.call("shell", {"command": ["sh", "-c", f"sleep 1; echo {number}"]})
+            command = ["sh", "-c", everybody, str(number)]
+            done = engine.call("shell", {"command": command, "timeout_ms": 100_000})
             return str(done.structured["output"])
 
         assert list(threads.map(call, range(16))) == [f"{number}\n" for number in range(16)]
-    assert time.monotonic() - began < 10
 
 
 def test_events_come_while_the_call_blocks() -> None:
@@ -121,3 +124,54 @@ def test_a_listener_that_calls_the_engine_is_refused() -> None:
     with fairlead.SyncEngine() as engine:
         assert engine.call("shell", {"command": ["true"]}, on_event=listen).success
     assert set(refused) == {"a listener may not call the engine: it would wait for itself"}
+
+
+def test_every_tool_has_a_method() -> None:
+    """The same typed calls as with a loop, each of which blocks."""
+    with fairlead.SyncEngine() as engine:
+        assert engine.shell(["echo", "hi"]).structured["output"] == "hi\n"
+        session = engine.exec_command("cat", stdin="open", yield_time_ms=250)
+        number = session.structured["session_id"]
+        assert engine.write_stdin(number, "bye", eof=True).structured["output"] == "bye"
+        assert engine.read_output(number).structured["output"] == "bye"
+        engine.end_agent("default")
+        assert engine.sessions() == []
+
+
+def test_a_listener_hears_of_every_process_until_it_has_enough() -> None:
+    """Once it has said so, it hears nothing more; after the end there is nothing to say."""
+    heard: list[Event] = []
+    with fairlead.SyncEngine() as engine:
+        stop = engine.subscribe(heard.append)
+        engine.shell(["true"])
+        assert [type(one).__name__ for one in heard] == ["Started", "Ended"]
+        stop()
+        engine.shell(["true"])
+        assert len(heard) == 2
+    stop()
+
+
+FORKED = """
+import os, signal, sys
+import fairlead
+with fairlead.SyncEngine() as engine:
+    engine.exec_command("sleep 300", yield_time_ms=250)
+    if (child := os.fork()) == 0:
+        signal.alarm(60)
+        try:
+            engine.shell(["true"])
+        except fairlead.model.errors.BadRequest as error:
+            print(error, flush=True)
+        engine.close()
+        sys.stdout.flush()
+        os._exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print([one["state"] for one in engine.sessions()])
+"""
+
+
+def test_a_fork_has_no_engine() -> None:
+    """Its thread stays with the parent: the child is told, and closing does the parent no harm."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, timeout=100)
+    refusal = "this engine belongs to the process that was forked; open another"
+    assert done.stdout.decode().splitlines() == [refusal, "7", "['running']"], done.stderr

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from fairlead.engine import Engine
+from fairlead.sync import SyncEngine
 from fairlead.tools import catalogue
 from fairlead.tools.model import ToolOutput
 from fairlead.typed import TypedCalls
@@ -29,9 +32,16 @@ class Written(TypedCalls):
         return DONE
 
 
+ASKED = {
+    "sandbox_permissions": "with_additional_permissions",
+    "additional_permissions": {"network": {"enabled": True}},
+    "justification": "why",
+    "prefix_rule": ["ls"],
+}
+OTHER_WAYS = {"offset_line", "limit_lines", "tail_lines", "offset_bytes", "limit_bytes"}
 FULL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "shell": ((["ls"],), {"workdir": "/", "timeout_ms": 5}),
-    "shell_command": (("ls",), {"workdir": "/", "login": False, "timeout_ms": 5}),
+    "shell": ((["ls"],), {"workdir": "/", "timeout_ms": 5, **ASKED}),
+    "shell_command": (("ls",), {"workdir": "/", "login": False, "timeout_ms": 5, **ASKED}),
     "exec_command": (
         ("ls",),
         {
@@ -46,6 +56,7 @@ FULL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             "rendered": True,
             "rows": 3,
             "cols": 4,
+            **ASKED,
         },
     ),
     "write_stdin": (
@@ -64,13 +75,43 @@ FULL: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     ),
     "wait_for": (
         (1000,),
-        {"exit": True, "pattern": "x", "quiet_ms": 1, "bytes": 1, "port": 1, "timeout_ms": 1},
+        {
+            "exit": True,
+            "pattern": "x",
+            "quiet_ms": 1,
+            "bytes": 1,
+            "port": 1,
+            "timeout_ms": 1,
+            "max_output_tokens": 5,
+        },
     ),
-    "read_output": ((1000,), {"tail_lines": 3}),
-    "list_sessions": ((), {}),
+    "read_output": (
+        (),
+        {
+            "chunk_id": "abcdef",
+            "grep": "x",
+            "literal": True,
+            "ignore_case": True,
+            "context": 1,
+            "rendered": True,
+            "max_output_tokens": 5,
+        },
+    ),
+    "list_sessions": ((), {"include_exited": False}),
     "kill_session": ((1000,), {"signal": "INT", "reason": "why"}),
     "resize": ((1000,), {"rows": 3, "cols": 4}),
 }
+
+
+def named(method: str) -> set[str]:
+    """The arguments of a method that go by name, those that a table of types holds included."""
+    function = getattr(TypedCalls, method)
+    taken = inspect.signature(function).parameters
+    found = {one for one, what in taken.items() if what.kind is what.KEYWORD_ONLY}
+    for one, what in taken.items():
+        if what.kind is what.VAR_KEYWORD:
+            found |= get_type_hints(get_args(get_type_hints(function)[one])[0]).keys()
+    return found
 
 
 @pytest.mark.parametrize("name", FULL)
@@ -88,9 +129,31 @@ async def test_every_argument_reaches_its_tool(name: str) -> None:
 @pytest.mark.parametrize("name", FULL)
 def test_the_table_above_says_everything_that_a_method_takes(name: str) -> None:
     """No argument of a method is left untried."""
-    taken = inspect.signature(getattr(TypedCalls, name)).parameters
-    given = {one for one, what in taken.items() if what.kind is what.KEYWORD_ONLY}
-    assert given <= FULL[name][1].keys()
+    assert named(name) - OTHER_WAYS == FULL[name][1].keys()
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_method_takes_all_that_its_tool_takes(name: str) -> None:
+    """What a model can say, a program can say too."""
+    first = set(inspect.signature(getattr(TypedCalls, name)).parameters)
+    ours = {field.name for field in MODULES[name].ARGUMENTS.fields if not field.older}
+    assert ours <= first | named(name)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_the_engine_without_a_loop_has_the_same_methods(name: str) -> None:
+    """The same arguments, the same words about them, and an answer in place of a coroutine."""
+    with_loop, without = getattr(Engine, name), getattr(SyncEngine, name)
+    assert inspect.signature(without) == inspect.signature(with_loop)
+    assert without.__doc__ == with_loop.__doc__
+    assert not inspect.iscoroutinefunction(without)
+
+
+async def test_a_directory_may_be_a_path() -> None:
+    """Programs have paths, models have text."""
+    written = Written()
+    await written.shell(["ls"], workdir=Path("/tmp"))
+    assert written.calls == [("shell", {"command": ["ls"], "workdir": "/tmp"})]
 
 
 async def test_what_is_not_said_is_not_sent() -> None:

@@ -6,6 +6,7 @@ import os
 
 from fairlead.approval.nobody import Nobody
 from fairlead.config.options import Options
+from fairlead.confining import call_denied, confiner_for
 from fairlead.live import LiveShells
 from fairlead.login import Preparer
 from fairlead.model.frozen import dataclass
@@ -14,6 +15,8 @@ from fairlead.model.params import ExecParams
 from fairlead.model.process import Spawner
 from fairlead.model.requirement import Grant
 from fairlead.orchestrator import ToolOrchestrator
+from fairlead.protecting import Protector
+from fairlead.sandbox.confiner import Confiner
 from fairlead.sandbox.plan import Prepared, plan
 from fairlead.session.budget import MemoryBudget
 from fairlead.session.hub import EventHub
@@ -30,11 +33,12 @@ class Parts:
 
     spawner: Spawner
     toolbox: Toolbox
+    protector: Protector
 
 
 def assemble(options: Options, spawner: Spawner | None = None) -> Parts:
     """The parts of one engine. `spawner` replaces the one for this machine."""
-    spawner = spawner or local_spawner()
+    spawner = spawner or local_spawner(call_denied)
     store = SessionStore(options.capacity)
     hub = EventHub()
     limits = LogLimits(
@@ -42,13 +46,17 @@ def assemble(options: Options, spawner: Spawner | None = None) -> Parts:
         budget=MemoryBudget(options.memory_bytes),
         directory=options.log_directory,
     )
-    starter = SessionStarter(spawner, store, hub, limits)
+    confiner = confiner_for(options)
+    protector = Protector(confiner.state_directory, confiner.look_again)
+    starter = SessionStarter(spawner, store, hub, limits, protector)
     orchestrator = ToolOrchestrator(
         approval=options.approval_policy,
-        sandbox=options.sandbox_policy,
+        auto_allow_sandboxed=options.auto_allow_sandboxed,
+        confiner=confiner,
         reviewer=Nobody(),
-        preparer=_preparer(options, starter),
+        preparer=_preparer(options, starter, confiner),
         starter=starter,
+        protector=protector,
     )
     toolbox = Toolbox(
         orchestrator=orchestrator,
@@ -59,13 +67,13 @@ def assemble(options: Options, spawner: Spawner | None = None) -> Parts:
         shell=named(options.shell) if options.shell else session_detected().shell,
         allow_login=options.allow_login,
     )
-    return Parts(spawner=spawner, toolbox=toolbox)
+    return Parts(spawner=spawner, toolbox=toolbox, protector=protector)
 
 
-def _preparer(options: Options, starter: SessionStarter) -> Preparer:
+def _preparer(options: Options, starter: SessionStarter, confiner: Confiner) -> Preparer:
     async def capture(params: ExecParams, grant: Grant, prepared: Prepared) -> tuple[Ending, bytes]:
         """A login shell's start-up runs under the same plan as the command that wanted it."""
-        env = plan(params, grant, options.sandbox_policy, prepared)
+        env = plan(params, grant, confiner, prepared)
         return await starter.run_hidden(params, env)
 
     return Preparer(options.environment, os.environ, capture, options.login_seconds)

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairlead.assemble import Parts, assemble
 from fairlead.config.options import Options
+from fairlead.config.surroundings import surroundings
 from fairlead.model.errors import BadRequest, Bug
 from fairlead.model.event import Ended, Event, Started
 from fairlead.model.output import Status
@@ -77,6 +78,7 @@ class Engine(TypedCalls):
             await asyncio.gather(*(one.end(by="the engine was closed") for one in living))
         finally:
             await parts.spawner.close()
+            parts.protector.close()
             parts.toolbox.live.close()
             for session in everyone():
                 session.forget()
@@ -86,6 +88,11 @@ class Engine(TypedCalls):
         self._open()
         assert self._registry is not None
         return self._registry
+
+    @property
+    def surroundings(self) -> str:
+        """How commands run, in words for an agent."""
+        return surroundings(self.options)
 
     async def call(
         self,
@@ -127,10 +134,12 @@ class Engine(TypedCalls):
 
     async def end_agent(self, agent: str) -> None:
         """End every process of an agent that will not come back, and forget its sessions."""
-        store = self._open().toolbox.store
+        parts = self._open()
+        store = parts.toolbox.store
         mine = list(store.of(agent))
         await asyncio.gather(*(one.end(by="the agent left") for one in mine))
         store.forget_agent(agent)
+        parts.spawner.release(agent)
 
     def _open(self) -> Parts:
         if self._parts is not None:
@@ -187,11 +196,13 @@ class _Listening:
             self._unsubscribe()
 
 
-def _payload(arguments: Mapping[str, Any] | str | ToolPayload | None) -> ToolPayload:
+def _payload(arguments: object) -> ToolPayload:
     if arguments is None:
         return FunctionPayload({})
     if isinstance(arguments, str):
         return FunctionPayload(arguments)
     if isinstance(arguments, Mapping):
         return FunctionPayload(dict(arguments))
-    return arguments
+    if isinstance(arguments, ToolPayload):
+        return arguments
+    return FunctionPayload(arguments)  # for the tool to refuse

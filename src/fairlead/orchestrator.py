@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 from fairlead.approval.settle import Reviewer, settle
 from fairlead.login import Preparer
-from fairlead.model.access import ApprovalPolicy, SandboxPolicy
+from fairlead.model.access import ApprovalPolicy
 from fairlead.model.env import ExecEnv
+from fairlead.model.errors import Rejected, SandboxFailed
 from fairlead.model.frozen import dataclass, replace
-from fairlead.model.output import ExecOutput
-from fairlead.model.params import ExecParams, Shell, Stdin
-from fairlead.model.requirement import Grant
+from fairlead.model.output import Ending, ExecOutput, Status
+from fairlead.model.params import ExecParams, SandboxPermissions, Shell, Stdin
+from fairlead.model.requirement import Grant, NeedsApproval, RuleRef
 from fairlead.policy.judge import judge
-from fairlead.sandbox.plan import plan
+from fairlead.protecting import Protector
+from fairlead.sandbox.confiner import Confiner
+from fairlead.sandbox.denial import denials_in, is_evidence
+from fairlead.sandbox.plan import must_be_writable, plan
 from fairlead.session.collect import collect
 from fairlead.session.session import Session
 from fairlead.session.stay import in_spite_of_cancelling
 from fairlead.shells.complete import SCRIPT_DESCRIPTOR, check_argv, problem_in
 from fairlead.starting import SessionStarter
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,22 +66,63 @@ class ToolOrchestrator:
         self,
         *,
         approval: ApprovalPolicy,
-        sandbox: SandboxPolicy,
+        auto_allow_sandboxed: bool,
+        confiner: Confiner,
         reviewer: Reviewer,
         preparer: Preparer,
         starter: SessionStarter,
+        protector: Protector,
     ) -> None:
         self._approval = approval
-        self._sandbox = sandbox
+        self._auto_allow_sandboxed = auto_allow_sandboxed
+        self._confiner = confiner
         self._reviewer = reviewer
         self._preparer = preparer
         self._starter = starter
+        self._protector = protector
 
     async def run(self, params: ExecParams, yield_time: float | None) -> ExecOutput:
-        """Start it and wait for its end, at most `yield_time` seconds. A caller that is cancelled
-        takes the whole process tree with it."""
+        """Start it and wait for its end, at most `yield_time` seconds. What the sandbox denied may
+        be tried once more without it, if the approval policy asks and somebody says yes."""
+        output = await self._attempt(params, yield_time)
+        if output.facts.get("denials") and self._offers_retry(params, output):
+            try:
+                await self._reviewer.review(params, NeedsApproval(_RETRY, _RETRY_REASON))
+            except Rejected:
+                return output
+            outside = replace(params, sandbox_permissions=SandboxPermissions.REQUIRE_ESCALATED)
+            return await self._attempt(outside, yield_time, granted=_RETRIED)
+        return output
+
+    async def start(self, params: ExecParams, granted: Grant | None = None) -> Run:
+        """Judge, grant, plan, start."""
+        grant = granted or await self.permit(params)
+        begin = partial(self._starter.start, params)
+        env, (session, warnings) = await self._planned(params, grant, begin)
+        return Run(session=session, env=env, grant=grant, warnings=warnings)
+
+    async def _planned(
+        self, params: ExecParams, grant: Grant, begin: Callable[[ExecEnv], Awaitable[T]]
+    ) -> tuple[ExecEnv, T]:
+        """Begin it under a plan. A machine that is not what it was taken for gets another plan,
+        which may be a refusal. Where files come and go all the time, the next one may be late, too.
+        """
+        for _ in range(_PLANS - 1):
+            try:
+                env = await self.plan(params, grant)
+                return env, await begin(env)
+            except SandboxFailed as error:
+                if not self._confiner.learn(error):
+                    raise
+        env = await self.plan(params, grant)
+        return env, await begin(env)
+
+    async def _attempt(
+        self, params: ExecParams, yield_time: float | None, granted: Grant | None = None
+    ) -> ExecOutput:
+        """One start and its output. A caller that is cancelled takes the process tree with it."""
         began = time.monotonic()
-        run = await self.start(params)
+        run = await self.start(params, granted)
         facts = run.facts  # made now, while the command runs
         try:
             with run.session.in_call():
@@ -80,19 +130,32 @@ class ToolOrchestrator:
         except asyncio.CancelledError:
             await in_spite_of_cancelling(run.session.end(by="the call was cancelled"))
             raise
+        facts |= self.denials(run.env, output)
         return replace(output, facts=facts, warnings=(*run.warnings, *output.warnings))
 
-    async def start(self, params: ExecParams) -> Run:
-        """Judge, grant, plan, start."""
-        grant = await self.permit(params)
-        env = await self.plan(params, grant)
-        session, warnings = await self._starter.start(params, env)
-        return Run(session=session, env=env, grant=grant, warnings=warnings)
+    def denials(self, env: ExecEnv, output: ExecOutput) -> dict[str, object]:
+        """What the sandbox denied, as facts of a result."""
+        found = (*output.denials, *denials_in(env, output))
+        if not found:
+            return {}
+        failed = output.status is Status.FAILED
+        denied = failed and any(map(is_evidence, found)) and not _was_ended(output)
+        told: dict[str, object] = {"denials": [one.facts for one in dict.fromkeys(found)]}
+        return {**told, "status": Status.DENIED} if denied else told
+
+    def _offers_retry(self, params: ExecParams, output: ExecOutput) -> bool:
+        wished = params.sandbox_permissions is SandboxPermissions.REQUIRE_ESCALATED
+        failed = output.status is Status.FAILED  # what was moved aside may not have hurt it
+        return failed and self._approval in _ASK_AFTER_DENIAL and not wished
+
+    def settle(self) -> None:
+        """A command has ended in a session that goes on: see what it made."""
+        self._protector.settle()
 
     async def restart(self, session: Session, params: ExecParams) -> None:
         """Another process for a session whose own has ended, on the same way."""
-        env = await self.plan(params, await self.permit(params))
-        await self._starter.restart(session, params, env)
+        begin = partial(self._starter.restart, session, params)
+        await self._planned(params, await self.permit(params), begin)
 
     async def syntax_problem(self, shell: Shell, script: str, request: ExecParams) -> str | None:
         """What the shell itself says against a script, without running it."""
@@ -100,10 +163,13 @@ class ToolOrchestrator:
         params = replace(
             request, argv=argv, script=None, tty=False, stdin=Stdin.NULL, login=False, timeout=10.0
         )
-        env = await self.plan(params, await self.permit(params))
         script_bytes = script.encode("utf-8", "surrogateescape")
-        env = replace(env, attached={SCRIPT_DESCRIPTOR: script_bytes})
-        ending, output = await self._starter.run_hidden(params, env)
+
+        async def check(env: ExecEnv) -> tuple[Ending, bytes]:
+            env = replace(env, attached={**(env.attached or {}), SCRIPT_DESCRIPTOR: script_bytes})
+            return await self._starter.run_hidden(params, env)
+
+        _, (ending, output) = await self._planned(params, await self.permit(params), check)
         return problem_in(ending.code, output)
 
     def login_prelude(self, shell: Shell) -> str:
@@ -112,10 +178,43 @@ class ToolOrchestrator:
 
     async def permit(self, params: ExecParams) -> Grant:
         """A grant, or `Rejected`. May wait for a person."""
-        requirement = judge(params, self._approval, self._sandbox)
+        requirement = judge(
+            params,
+            self._approval,
+            self._confiner.settings.policy,
+            auto_allow_sandboxed=self._auto_allow_sandboxed,
+        )
         return await settle(params, requirement, self._reviewer)
 
     async def plan(self, params: ExecParams, grant: Grant) -> ExecEnv:
         """What will be spawned, word for word."""
         prepared = await self._preparer.prepare(params, grant)
-        return plan(params, grant, self._sandbox, prepared)
+        self._protector.look()
+        return plan(params, grant, self._confiner, prepared)
+
+    def write_check(self) -> Callable[[str], None] | None:
+        """What the engine itself changes for an agent has the same bounds: raises `Rejected` for a
+        canonical path beyond them. None where nothing is."""
+        settings = self._confiner.settings
+        if not settings.confines:
+            return None
+        return partial(must_be_writable, self._confiner.access(), settings.policy)
+
+
+_PLANS = 4
+_RETRY_REASON = "command failed; retry without sandbox?"
+_RETRY = RuleRef("sandbox", text="something was denied")
+_RETRIED = Grant(
+    requirement=NeedsApproval(_RETRY, _RETRY_REASON), decision="approved", because=str(_RETRY)
+)
+_ASK_AFTER_DENIAL = (
+    ApprovalPolicy.ON_FAILURE,
+    ApprovalPolicy.UNLESS_TRUSTED,
+    ApprovalPolicy.GRANULAR,
+)
+
+
+def _was_ended(output: ExecOutput) -> bool:
+    return output.ending is not None and (
+        output.ending.timed_out or output.ending.killed_by is not None
+    )

@@ -10,7 +10,8 @@ from fairlead.model.errors import Bug, Rejected
 from fairlead.model.frozen import dataclass
 from fairlead.model.output import Ending
 from fairlead.model.params import ExecParams
-from fairlead.model.process import Spawner
+from fairlead.model.process import SpawnedProcess, Spawner
+from fairlead.protecting import Protector
 from fairlead.session.budget import MemoryBudget
 from fairlead.session.hub import EventHub
 from fairlead.session.log import OutputLog
@@ -36,12 +37,18 @@ class SessionStarter:
     """Starts sessions. Whoever gets one owns its end."""
 
     def __init__(
-        self, spawner: Spawner, store: SessionStore, hub: EventHub, limits: LogLimits
+        self,
+        spawner: Spawner,
+        store: SessionStore,
+        hub: EventHub,
+        limits: LogLimits,
+        protector: Protector,
     ) -> None:
         self._spawner = spawner
         self._store = store
         self._hub = hub
         self._limits = limits
+        self._protector = protector
 
     async def start(self, params: ExecParams, env: ExecEnv) -> tuple[Session, tuple[str, ...]]:
         """A running session and what the agent has to be told about it."""
@@ -70,7 +77,7 @@ class SessionStarter:
         """Run something of our own to its end. It has no place in the store and no events."""
         session = Session(0, params, self._log(_HIDDEN_BYTES))
         try:
-            session.attach(await self._spawner.spawn(env, session))
+            session.attach(await self._protected(session, env))
             await session.wait_done(None)
             await session.end(by="it had done its work")
             if session.ending is None:
@@ -90,9 +97,18 @@ class SessionStarter:
         return session
 
     async def _spawn(self, session: Session, env: ExecEnv) -> None:
-        process = await self._spawner.spawn(env, session)
+        process = await self._protected(session, env)
         session.attach(process)
         self._hub.announce(session, process.pid)  # no await between these lines: nothing is missed
+
+    async def _protected(self, session: Session, env: ExecEnv) -> SpawnedProcess:
+        """Its process, with a watch over what it may not make: first the watch, then the start."""
+        leave = self._protector.over(session, env.access)
+        try:
+            return await self._spawner.spawn(env, session)
+        except BaseException:
+            leave()
+            raise
 
     def _log(self, max_bytes: int) -> OutputLog:
         limits = self._limits

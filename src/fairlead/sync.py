@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from functools import wraps
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fairlead.config.options import Options
 from fairlead.engine import Engine
@@ -16,6 +19,19 @@ from fairlead.model.event import Event
 from fairlead.tools.model import ToolOutput
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _blocking(
+    method: Callable[Concatenate[Engine, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncEngine, P], T]:
+    """The same method, for a caller that waits."""
+
+    @wraps(method)
+    def call(self: SyncEngine, /, *args: P.args, **more: P.kwargs) -> T:
+        return self._wait(method(self._engine, *args, **more))
+
+    return call
 
 
 class SyncEngine:
@@ -27,6 +43,7 @@ class SyncEngine:
         self._closing = threading.Lock()
         self._gate = threading.Lock()
         self._closed = False
+        self._owner = os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fairlead", daemon=True)
 
     def __enter__(self) -> SyncEngine:
@@ -47,6 +64,8 @@ class SyncEngine:
     def close(self) -> None:
         """End every process and the thread. Calls of other threads are answered that they
         were ended."""
+        if self._is_copy():
+            return  # everything in it is the parent's, and its thread is not here
         with self._closing:
             if self._loop.is_closed():
                 return
@@ -72,6 +91,19 @@ class SyncEngine:
         """Carry out one tool call. An interrupted caller takes the process tree with it."""
         return self._wait(self._engine.call(tool, arguments, agent=agent, on_event=on_event))
 
+    shell = _blocking(Engine.shell)
+    shell_command = _blocking(Engine.shell_command)
+    exec_command = _blocking(Engine.exec_command)
+    write_stdin = _blocking(Engine.write_stdin)
+    run_in_session = _blocking(Engine.run_in_session)
+    apply_patch = _blocking(Engine.apply_patch)
+    wait_for = _blocking(Engine.wait_for)
+    read_output = _blocking(Engine.read_output)
+    list_sessions = _blocking(Engine.list_sessions)
+    kill_session = _blocking(Engine.kill_session)
+    resize = _blocking(Engine.resize)
+    end_agent = _blocking(Engine.end_agent)
+
     def sessions(self, agent: str = "default") -> list[dict[str, Any]]:
         """The agent's sessions, oldest first."""
 
@@ -79,6 +111,25 @@ class SyncEngine:
             return self._engine.sessions(agent)
 
         return self._wait(look())
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Hear of every process of this engine, on its thread. Returns the way to stop."""
+
+        async def begin() -> Callable[[], None]:
+            return self._engine.subscribe(listener)
+
+        stop = self._wait(begin())
+
+        def unsubscribe() -> None:
+            if not self._is_copy():
+                with suppress(RuntimeError):  # the engine is closed, and nothing more is heard
+                    self._loop.call_soon_threadsafe(stop)
+
+        return unsubscribe
+
+    def _is_copy(self) -> bool:
+        """A fork has made this a process that the engine does not run in."""
+        return os.getpid() != self._owner
 
     def _wait(self, work: Coroutine[Any, Any, T], *, last: bool = False) -> T:
         try:
@@ -93,6 +144,8 @@ class SyncEngine:
             raise
 
     def _submitted(self, work: Coroutine[Any, Any, T], last: bool) -> Future[T]:
+        if self._is_copy():
+            raise BadRequest("this engine belongs to the process that was forked; open another")
         if self._thread.ident is None:
             raise BadRequest("the engine is not open: use it as `with SyncEngine() as engine:`")
         if threading.get_ident() == self._thread.ident:

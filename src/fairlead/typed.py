@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from fairlead.tools.model import ToolOutput
 
@@ -12,9 +13,38 @@ class _Calls(Protocol):
     async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolOutput: ...
 
 
+class Permissions(TypedDict, total=False):
+    """What a call may ask for beyond the policy, and why."""
+
+    sandbox_permissions: Literal["use_default", "with_additional_permissions", "require_escalated"]
+    additional_permissions: Mapping[str, Any]
+    justification: str
+    prefix_rule: Sequence[str]
+
+
+class Reading(TypedDict, total=False):
+    """What of an output is read, and how."""
+
+    offset_line: int
+    limit_lines: int
+    tail_lines: int
+    grep: str
+    literal: bool
+    ignore_case: bool
+    context: int
+    offset_bytes: int
+    limit_bytes: int
+    rendered: bool
+    max_output_tokens: int
+
+
+Directory = str | os.PathLike[str] | None
+
+
 def _given(**arguments: Any) -> dict[str, Any]:
     """What was said; an argument that is None was not."""
-    return {name: value for name, value in arguments.items() if value is not None}
+    said = {name: value for name, value in arguments.items() if value is not None}
+    return {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in said.items()}
 
 
 class TypedCalls:
@@ -24,30 +54,32 @@ class TypedCalls:
         self: _Calls,
         command: Sequence[str],
         *,
-        workdir: str | None = None,
+        workdir: Directory = None,
         timeout_ms: int | None = None,
+        **asked: Unpack[Permissions],
     ) -> ToolOutput:
         """Run a program with these arguments and wait for it."""
-        given = _given(command=list(command), workdir=workdir, timeout_ms=timeout_ms)
+        given = _given(command=list(command), workdir=workdir, timeout_ms=timeout_ms, **asked)
         return await self.call("shell", given)
 
     async def shell_command(
         self: _Calls,
         command: str,
         *,
-        workdir: str | None = None,
+        workdir: Directory = None,
         login: bool | None = None,
         timeout_ms: int | None = None,
+        **asked: Unpack[Permissions],
     ) -> ToolOutput:
         """Run a script in the session's shell and wait for it."""
         given = _given(command=command, workdir=workdir, login=login, timeout_ms=timeout_ms)
-        return await self.call("shell_command", given)
+        return await self.call("shell_command", given | _given(**asked))
 
     async def exec_command(
         self: _Calls,
         cmd: str | Sequence[str],
         *,
-        workdir: str | None = None,
+        workdir: Directory = None,
         env: Mapping[str, str] | None = None,
         shell: str | None = None,
         login: bool | None = None,
@@ -58,6 +90,7 @@ class TypedCalls:
         rendered: bool | None = None,
         rows: int | None = None,
         cols: int | None = None,
+        **asked: Unpack[Permissions],
     ) -> ToolOutput:
         """Start a command as a session and wait a while for it."""
         given = _given(
@@ -73,6 +106,7 @@ class TypedCalls:
             rendered=rendered,
             rows=rows,
             cols=cols,
+            **asked,
         )
         return await self.call("exec_command", given)
 
@@ -130,6 +164,7 @@ class TypedCalls:
         bytes: int | None = None,
         port: int | None = None,
         timeout_ms: int | None = None,
+        max_output_tokens: int | None = None,
     ) -> ToolOutput:
         """Wait for the first of these to happen in a session."""
         given = _given(
@@ -140,16 +175,24 @@ class TypedCalls:
             bytes=bytes,
             port=port,
             timeout_ms=timeout_ms,
+            max_output_tokens=max_output_tokens,
         )
         return await self.call("wait_for", given)
 
-    async def read_output(self: _Calls, session_id: int, **how: Any) -> ToolOutput:
-        """Page, tail or search all that a session wrote."""
-        return await self.call("read_output", {"session_id": session_id, **_given(**how)})
+    async def read_output(
+        self: _Calls,
+        session_id: int | None = None,
+        *,
+        chunk_id: str | None = None,
+        **how: Unpack[Reading],
+    ) -> ToolOutput:
+        """Page, tail or search all that a session wrote, or one past call."""
+        given = _given(session_id=session_id, chunk_id=chunk_id, **how)
+        return await self.call("read_output", given)
 
-    async def list_sessions(self: _Calls) -> ToolOutput:
+    async def list_sessions(self: _Calls, *, include_exited: bool | None = None) -> ToolOutput:
         """Every session, living and remembered."""
-        return await self.call("list_sessions", {})
+        return await self.call("list_sessions", _given(include_exited=include_exited))
 
     async def kill_session(
         self: _Calls,

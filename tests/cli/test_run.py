@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.trees import TREE, all_gone, pidfds, ready_pipe
-from tests.front_ends import SECONDS, started
+from tests.front_ends import SECONDS, environment, started
 
 FORWARDED = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2]
 
@@ -56,3 +57,15 @@ def test_a_terminal_of_its_own_passes_everything_on() -> None:
     with started("run", "-t", "--", "seq", "20000") as program:
         out, _ = program.communicate(timeout=SECONDS)
     assert out.split(b"\r\n")[:-1] == [b"%d" % number for number in range(1, 20001)]
+
+
+def test_what_confines_is_loaded_only_where_something_does() -> None:
+    """Start-up time counts: full access pays for nothing that it does not use."""
+    argv = [sys.executable, "-X", "importtime", "-m", "fairlead", "run"]
+    full = [*argv, "--preset", "full-access", "--", "true"]
+    done = subprocess.run(
+        full, env=environment(), capture_output=True, text=True, check=True, timeout=SECONDS
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "fairlead.sandbox.plan" in loaded
+    assert loaded & {"fairlead.confining", "fairlead.sandbox.confiner", "fairlead.protect"} == set()

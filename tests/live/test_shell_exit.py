@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
 from fairlead import Engine
-from tests.live.driving import KINDS, Live, alive, pid_in, until, words_of, written
+from tests.live.driving import KINDS, Live, alive, kill, pid_in, until, words_of, written
 
 
 async def test_exit_gives_its_code_and_a_fresh_shell(live: Live, home: Path) -> None:
@@ -100,6 +98,23 @@ async def test_a_directory_with_too_long_a_name(bash: Live) -> None:
     assert await bash.out("echo usable") == "usable\n"
 
 
+async def test_a_directory_that_is_gone(live: Live, home: Path) -> None:
+    """The fresh shell begins where the first one did, and knows it."""
+    await live.out("mkdir gone && cd gone && rmdir ../gone")
+    assert (await live.run("exit 3")).structured["exit_code"] == 3
+    answer = await live.run('echo "$PWD"; pwd -P')
+    here = str(home.resolve())
+    assert answer.structured["output"].split() == [here, here]
+    assert answer.structured["cwd"] == here
+
+
+@pytest.mark.parametrize(("said", "code"), [("300", 44), ("256", 0)])
+async def test_a_code_is_a_byte(live: Live, said: str, code: int) -> None:
+    """As whoever waits for the shell would see it."""
+    assert (await live.run(f"exit {said}")).structured["exit_code"] == code
+    assert (await live.run(f"f() {{ return {said}; }}; f")).structured["exit_code"] == code
+
+
 async def test_return_at_the_top(live: Live) -> None:
     """`return 3` outside of a function is no end of the shell."""
     await live.out("x=kept")
@@ -144,7 +159,7 @@ async def test_the_shell_is_killed_meanwhile(live: Live, home: Path) -> None:
     note = home / "pid"
     running = asyncio.create_task(live.run(f"echo $$ > {note}; echo out; sleep 100"))
     await until(written(note))
-    os.kill(pid_in(note), signal.SIGKILL)
+    kill(pid_in(note))
     answer = await running
     assert (answer.structured["exit_code"], answer.structured["output"]) == (137, "out\n")
     assert await live.out("echo usable") == "usable\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import Engine
-from tests.live.driving import KINDS, Live, alive, pid_in, until, written
+from tests.live.driving import KINDS, Live, alive, kill, outside, pid_in, until, written
 
 INTERACTIVE = pytest.mark.parametrize(
     "live", [name for name, kind in KINDS.items() if kind.interactive], indirect=True
@@ -87,7 +87,7 @@ async def test_earlier_jobs_stay(live: Live) -> None:
     job = int(started.split()[-1])
     assert facts(await live.run("sleep 100", timeout_ms=SOON_MS)) == (124, True)
     assert alive(job)
-    os.kill(job, signal.SIGKILL)
+    kill(job)
 
 
 async def test_a_deaf_shell_is_replaced(live: Live) -> None:
@@ -98,6 +98,15 @@ async def test_a_deaf_shell_is_replaced(live: Live) -> None:
     assert facts(answer) == (124, True)
     assert answer.structured["warnings"]
     assert await live.out("pwd") == "/\n"
+
+
+async def test_what_went_with_the_shell_is_no_survivor(live: Live) -> None:
+    """A deaf shell starts another child whenever one is ended. Only its own end helps, and after
+    that nobody is left to be named."""
+    deaf = "trap '' INT TERM HUP; while :; do sleep 0.2; done"
+    answer = await live.run(deaf, timeout_ms=SOON_MS)
+    assert facts(answer) == (124, True)
+    assert "survivors" not in answer.structured
 
 
 async def test_time_runs_out_at_once(bash: Live) -> None:
@@ -142,7 +151,9 @@ async def test_an_interrupt_comes_back_through_the_prompt(live: Live, home: Path
     number = await live.id()
     running = asyncio.create_task(live.run(f"sh -c 'echo $$ > {note}; exec sleep 100'; echo rest"))
     await until(written(note))
-    os.killpg(os.getpgid(pid_in(note)), signal.SIGINT)
+    found = outside(pid_in(note))
+    assert found is not None
+    os.killpg(os.getpgid(found), signal.SIGINT)
     answer = await running
     assert answer.structured["exit_code"] == 130
     assert "rest" not in answer.structured["output"]

@@ -79,6 +79,7 @@ class FakeEngine:
     journal: list[str] = field(default_factory=list)
     kept: dict[int, FakeSession] = field(default_factory=dict)
     tools: FakeRegistry = field(default_factory=FakeRegistry)
+    surroundings: str = "Commands are played."
     noted: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def __aenter__(self) -> FakeEngine:

@@ -239,12 +239,13 @@ async def test_a_server_says_how_to_go_on(tmp_path: Path) -> None:
     assert 'call exec_command \'{"cmd": "echo hello"}\'' in said
 
 
-async def test_a_policy_that_would_confine_refuses_each_call(tmp_path: Path) -> None:
-    """A server under a policy that this version can't enforce runs nothing."""
+async def test_a_server_confines_as_it_was_told(tmp_path: Path) -> None:
+    """Under read-only a command writes nothing, and the result says what it was kept from."""
     async with asyncio.timeout(SECONDS), over_stdio(tmp_path, "--sandbox", "read-only") as client:
         answer = await client.call_tool("exec_command", {"cmd": "touch ran"})
-    assert "can't be enforced" in text_of(answer)
-    assert answer.structured_content["status"] == "rejected"
+    assert answer.structured_content["status"] == "denied"
+    [denial] = answer.structured_content["denials"]
+    assert (denial["what"], denial["path"]) == ("write", str(tmp_path / "ran"))
     assert not (tmp_path / "ran").exists()
 
 

@@ -38,6 +38,7 @@ async def test_the_server_says_how_to_use_it(connect: Connect) -> None:
         assert client.server_info.name == "fairlead"
         assert client.instructions is not None
         assert "session_id" in client.instructions
+        assert "Commands are played." in client.instructions  # what the engine says of them
         assert len(client.instructions) < 1500
 
 

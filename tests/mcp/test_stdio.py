@@ -145,12 +145,21 @@ def test_arguments_of_any_shape_reach_the_engine(server: Server) -> None:
 
 @pytest.mark.parametrize("number", [7, "seven"])
 def test_who_asked_hears_of_a_parse_error(server: Server, number: int | str) -> None:
-    """A request that can't be read (here for a lone surrogate) is answered under its id."""
+    """A request that can't be read (here for its version) is answered under its id."""
     ask(server, OPENING)
-    params = {"name": "exec_command", "arguments": {"cmd": "\ud800"}}
-    asked = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": params, "id": number})
+    asked = json.dumps({"jsonrpc": "1.0", "method": "tools/list", "id": number})
     answer = ask(server, asked.encode() + b"\n")
     assert (answer["id"], answer["error"]["code"]) == (number, -32700)
+
+
+@pytest.mark.parametrize("half", [b"\\ud800", b"\xff"])
+def test_what_is_not_text_is_for_the_tool_to_judge(server: Server, half: bytes) -> None:
+    """A lone surrogate, or a byte that is not UTF-8, reaches the engine as what it is: it is never
+    made into another command, and no protocol error hides whose mistake it was."""
+    ask(server, OPENING)
+    call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"exec_command",'
+    answer = ask(server, call + b'"arguments":{"cmd":"' + half + b'"}}}\n')
+    assert answer["result"]["isError"] is True
 
 
 class _Interrupted:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,12 @@ def launcher(request: pytest.FixtureRequest) -> Path:
     binary = request.getfixturevalue(request.param)
     assert isinstance(binary, Path)
     return binary
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A directory with a file in it."""
+    (tmp_path / "file").write_text("content")
+    (tmp_path / "empty").mkdir()
+    yield tmp_path
+    assert sorted(os.listdir(tmp_path)) == ["empty", "file"], "something was left behind"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from fairlead.model import confine
+from fairlead.model.confine import ANYTHING, Attribute, Identity, MountFlag, Namespace, Node
 from fairlead.spawn import plan
 
 _END: list[plan.Step] = [
@@ -33,6 +35,38 @@ PLANS: dict[str, list[plan.Step]] = {
         plan.Argv((b"",)),
         plan.Environment(()),
         plan.ExecFd(5),
+    ],
+    "confined": [
+        confine.JoinGroup("/sys/fs/cgroup/one/cgroup.procs"),
+        confine.UserNamespace("0 1000 1", "0 1000 1"),
+        confine.Unshare(Namespace.MOUNT | Namespace.PID | Namespace.NET),
+        confine.Init(),
+        confine.Loopback(),
+        confine.MountPrivate(),
+        confine.MountTree(0, "/", Identity(2, 3)),
+        confine.MountTree(63, "/work", ANYTHING, recursive=False),
+        confine.MountNew("tmpfs", "/tmp", "size=1m", MountFlag.NO_SETUID),
+        confine.MakeNode(Node.DIRECTORY, "/tmp/new"),
+        confine.MakeNode(Node.LINK, "/tmp/link", target="new"),
+        confine.MountAttach(0, "/tmp/new", ANYTHING, Attribute.READ_ONLY, keep=True),
+        confine.MountAttach(63, "/tmp/new", Identity(2, 3)),
+        confine.MountAttributes("/", Attribute.READ_ONLY),
+        confine.NoNewPrivileges(),
+        confine.Landlock(1, 2, 3),
+        confine.LandlockPath(1, "/usr"),
+        confine.LandlockPort(2, 443),
+        confine.LandlockApply(),
+        confine.DropCapabilities(),
+        confine.Seccomp(b"\6\0\0\0\0\0\xff\x7f", listener=True),
+        confine.Serve("/dev/pts"),
+    ],
+    "inside": [
+        plan.Guard(own_session=False),
+        confine.Landlock(scopes=2),
+        confine.LandlockApply(),
+        confine.CheckedDirectory("/work", Identity(2, 3)),
+        confine.Identify(),
+        *_END,
     ],
 }
 

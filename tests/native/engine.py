@@ -3,6 +3,7 @@
 engine.py LAUNCHER COMMAND...
 """
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -10,5 +11,5 @@ from pathlib import Path
 from tests.native import harness
 
 launch = harness.Launch(Path(sys.argv[1]), harness.guarded(harness.command(*sys.argv[2:])))
-print(launch.process.pid, launch.pid, flush=True)
+os.write(1, b"%d %d\n" % (launch.process.pid, launch.pid))  # at once: the command writes there, too
 signal.pause()

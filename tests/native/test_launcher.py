@@ -44,7 +44,15 @@ def test_version(launcher):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("exec",), ("exec", "3"), ("exec", "x", "3"), ("exec", "-1", "3"), ("serve", "3", "4")],
+    [
+        (),
+        ("exec",),
+        ("exec", "3"),
+        ("exec", "x", "3"),
+        ("exec", "-1", "3"),
+        ("serve", "3", "4"),
+        ("connect",),
+    ],
 )
 def test_usage(launcher, arguments):
     """Anything that it does not understand is one line of usage and exit 2."""
@@ -59,6 +67,30 @@ def test_without_a_control_socket(launcher):
     done = subprocess.run([launcher, "exec", "0", "77"], capture_output=True, text=True)
     assert done.returncode == 127
     assert "CONTROL_FD" in done.stderr
+
+
+def test_connects_to_the_engine(launcher, tmp_path):
+    """Where no descriptor reaches it, it fetches its control socket by a path, and then does as
+    always: the plan comes over it, and so do the reports."""
+    path = str(tmp_path / "engine")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(1)
+        process = subprocess.Popen([launcher, "connect", path])
+        control, _ = listener.accept()
+    with control, control.makefile("rb") as stream:
+        control.sendall(plan.encode(guarded(command("sh", "-c", "exit 3"))))
+        reports = plan.parse_reports(bytearray(stream.read()))
+    assert reports[1:] == [plan.Exited(3 << 8, False), plan.Gone()]
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize("path", ["/no/such/socket", "/" + "x" * 108, "/dev/null"])
+def test_without_an_engine_to_connect_to(launcher, path):
+    """Where nobody listens it says so and runs nothing."""
+    done = subprocess.run([launcher, "connect", path], capture_output=True, text=True)
+    assert done.returncode == 127
+    assert done.stderr == "fairlead-launcher: the engine does not listen\n"
 
 
 def test_thin_exec(launcher):

@@ -231,7 +231,7 @@ def test_no_file_is_harmed_by_an_insertion(content):
     """Whatever the bytes are, text added at their end leaves them as a prefix."""
     result = applied(content, "+added")
     assert result.startswith(content)
-    assert result.rstrip(b"\n").endswith(b"added")
+    assert result.rstrip(b"\r\n").endswith(b"added")
 
 
 def seconds(content: bytes, *lines: str) -> float:

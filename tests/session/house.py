@@ -12,6 +12,7 @@ from fairlead.model.env import ExecEnv
 from fairlead.model.limits import Capacity
 from fairlead.model.params import ExecParams, Stdin
 from fairlead.model.process import Spawner
+from fairlead.protecting import Protector
 from fairlead.sandbox import none
 from fairlead.session.budget import MemoryBudget
 from fairlead.session.hub import EventHub
@@ -34,7 +35,8 @@ class House:
         self.store = SessionStore(capacity or Capacity())
         self.hub = EventHub()
         limits = LogLimits(max_bytes=log_bytes, budget=MemoryBudget())
-        self.starter = SessionStarter(self.spawner, self.store, self.hub, limits)
+        protector = Protector("", lambda: None)  # nothing is confined here
+        self.starter = SessionStarter(self.spawner, self.store, self.hub, limits, protector)
         self.warnings: tuple[str, ...] = ()
 
     async def start(self, script: str, **said: Any) -> Session:

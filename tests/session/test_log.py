@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.model.errors import BadRequest
@@ -379,6 +379,8 @@ def test_line_numbers_hold_across_a_hole(
 
 
 @given(Chunks, st.integers(0, 60), st.integers(0, 60), st.integers(4, 40))
+@example([b"\0\0", b"\0"], 2, 0, 4)  # the end is what is gone
+@example([b"aa", b"a"], 2, 0, 4)
 def test_line_numbers_hold_after_a_failed_disk(
     chunks: list[bytes], memory: int, room: int, block: int
 ):
@@ -422,10 +424,10 @@ def test_paging_through_a_large_log_is_linear():
     with closing(filled(line * (1 << 20))) as output:  # 64 MiB
         assert output.lines(1, 10).total_lines is None
         assert output.count_lines() == 1 << 20
-        began = time.perf_counter()
+        began = time.process_time()
         for first in range(1, 1 << 20, 1 << 12):
             assert output.lines(first, 2).lines[1].number == first + 1
-        assert time.perf_counter() - began < 256 * 0.02
+        assert time.process_time() - began < 256 * 0.02
 
 
 # -- search ------------------------------------------------------------------------------------
@@ -493,9 +495,9 @@ def test_search_is_of_text_with_any_bytes():
 def test_hostile_patterns_take_linear_time():
     """Nested repetition, fatal to a backtracking search, is answered at once."""
     with closing(filled(b"a" * 5000 + b"!\n" + b"x" * 5000)) as output:
-        began = time.perf_counter()
+        began = time.process_time()
         assert output.grep("(a*)*(a|aa)+$").total == 0
-        assert time.perf_counter() - began < 1
+        assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,17 @@ async def test_remembered_sessions_are_bounded_by_bytes() -> None:
         assert sessions[3].log.kept_bytes == 100_000
 
 
+async def test_an_unknown_number_is_told_who_lives() -> None:
+    """Those that still run: an ended one, remembered or not, is no help."""
+    home = played(capacity=SMALL)
+    ended = await home.run("ended")
+    living = await home.start("living", stdin="open")
+    with pytest.raises(UnknownSession) as caught:
+        home.store.get("default", 1)
+    assert str(caught.value).endswith(f"; living sessions: {living.id}")
+    assert home.store.get("default", ended.id) is ended
+
+
 async def test_another_agents_session_does_not_exist() -> None:
     """Ids, lists, chunks and capacity are each agent's own."""
     home = played(capacity=SMALL)

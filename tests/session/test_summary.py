@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 from fairlead.model.params import Stdin
 from fairlead.session.summary import summary
+from fairlead.testing import FakeProcess, FakeSpawner
 from tests.session.house import house
 
 
@@ -20,9 +22,26 @@ async def test_a_running_session() -> None:
         assert found["command"] == "/bin/bash -c read"
         assert found["cwd"] == "/"
         assert found["pid"] == session.process.pid
+        assert "host_pid" not in found
         assert isinstance(found["waiting_for_input"], bool)
         assert found.keys().isdisjoint({"exit_code", "ended", "descendants_alive"})
         json.dumps(found)
+
+
+async def test_a_confined_session() -> None:
+    """Its number as the agent's commands know it, and beside it that of the machine."""
+
+    async def waits(process: FakeProcess) -> int:
+        process.inner_pid = 7
+        await asyncio.Event().wait()
+        return 0
+
+    async with house(spawner=FakeSpawner(waits)) as home:
+        session = await home.start("confined")
+        await asyncio.sleep(0)
+        assert session.process is not None
+        found = summary(session)
+        assert (found["pid"], found["host_pid"]) == (7, session.process.pid)
 
 
 async def test_an_ended_session() -> None:

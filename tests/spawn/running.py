@@ -7,19 +7,21 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlead.model.access import Denial
 from fairlead.model.env import ExecEnv
 from fairlead.model.output import Ending
 from fairlead.model.params import Stdin
 from fairlead.model.process import SpawnedProcess, Spawner
 from fairlead.sandbox import none
-from fairlead.spawn import launcher
+from fairlead.spawn import launcher, tree
 from fairlead.spawn.bare import BareProcess, BareSpawner
-from fairlead.spawn.local import LocalProcess, LocalSpawner
+from fairlead.spawn.local import LocalSpawner
+from fairlead.spawn.local_process import LocalProcess
 
 AnySpawner = LocalSpawner | BareSpawner
 
@@ -45,6 +47,7 @@ class Output:
         self.size_at_exit = -1
         self.threads: set[int] = set()
         self.breaches: list[str] = []
+        self.denials: list[Denial] = []
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._feeding = threading.Lock()
@@ -64,6 +67,9 @@ class Output:
         self.ending, self.held_open = ending, held_open
         self.size_at_exit = len(self.data)
         self._changed.set()
+
+    def denied(self, denial: Denial) -> None:
+        self.denials.append(denial)
 
     def tree_gone(self) -> None:
         if self.gone or self.ending is None:
@@ -134,6 +140,33 @@ def launcher_path() -> str:
     found = launcher.find()
     assert found, launcher.why_missing()
     return os.fspath(found)
+
+
+def outside(pid: int) -> int:
+    """Our number of a process that told its own: in a pid namespace that is another one."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            numbers = _numbers(int(name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if numbers[-1] == pid and os.getpid() in _ancestors(int(name)):
+            return int(name)
+    raise ProcessLookupError(pid)
+
+
+def _numbers(pid: int) -> list[int]:
+    """From the outermost pid namespace to its own."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("NSpid:"))
+    return [int(number) for number in line.split()[1:]]
+
+
+def _ancestors(pid: int) -> Iterator[int]:
+    at: int | None = pid
+    while at:
+        at = tree.parent(at)
+        if at:
+            yield at
 
 
 async def eventually(condition: Callable[[], object]) -> None:

@@ -43,12 +43,14 @@ def fairlead_start(*words: str) -> subprocess.Popen[bytes]:
 
 
 class Terminal:
-    """A terminal with `fairlead run` in it, as its session's leader."""
+    """A terminal with `fairlead run` (or another program) in it, as its session's leader."""
 
-    def __init__(self, words: Sequence[str], *, size: Size | None = None) -> None:
+    def __init__(
+        self, words: Sequence[str], *, size: Size | None = None, program: Sequence[str] = RUN
+    ) -> None:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            os.execvpe(RUN[0], [*RUN, *words], environment())
+            os.execvpe(program[0], [*program, *words], environment())
         if size is not None:
             resize(self.master, size)
         self.text = b""

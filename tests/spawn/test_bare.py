@@ -37,10 +37,13 @@ async def alone() -> AsyncIterator[BareSpawner]:
     await found.close()
 
 
-async def test_a_tree_that_goes_by_itself_is_noticed(alone: BareSpawner) -> None:
+async def test_a_tree_that_goes_by_itself_is_noticed(alone: BareSpawner, tmp_path: Path) -> None:
     """With nobody to tell us, we look: tree_gone comes although nobody asked."""
-    running = await start(alone, script("sleep 0.1 & echo done"))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    running = await start(alone, script(f"(read x < {gate}) & echo done"))
     assert (await running.ended()).descendants_alive
+    gate.open("w").close()
     await running.all_gone()
 
 

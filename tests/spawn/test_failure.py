@@ -56,6 +56,12 @@ async def test_not_found(strict: AnySpawner, name: str, tty: bool) -> None:
     assert (error.errno, error.step) == (errno.ENOENT, "executable")
 
 
+async def test_a_name_can_not_break_its_line(strict: AnySpawner) -> None:
+    """What we quote of it is escaped where it would begin a line, or turn the text around."""
+    error = await refused(strict, command("./no\nsuch\u202e\x1b[2J"))
+    assert str(error) == r"command not found: ./no\nsuch\u202e\x1b[2J"
+
+
 @tty
 async def test_not_executable(strict: AnySpawner, tmp_path: Path, tty: bool) -> None:
     """A file without the permission, a directory, and a path through a file."""
@@ -188,5 +194,6 @@ async def test_no_terminal_left(spawner: AnySpawner, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "openpty", none_left)
+    monkeypatch.setattr("fairlead.spawn.pty._opened_in", lambda _: none_left())
     with pytest.raises(SpawnFailed, match="could not start true: no terminal is left"):
         await start(spawner, command("true", **TTY))

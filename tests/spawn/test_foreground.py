@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,11 +11,13 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from fairlead.model.params import Size
 from fairlead.spawn.pty import resize
+from tests.programs import require
 from tests.spawn.running import PATIENCE, eventually_sync, is_running
 from tests.spawn.terminal import ROOT, RUN, Terminal, environment, fairlead_run, fairlead_start
 
@@ -91,8 +94,8 @@ import os, sys
 from fairlead.spawn import foreground
 from tests.spawn.running import command, launcher_path
 launch = foreground.launch_steps
-def disturbed(*given):
-    launched = launch(*given)
+def disturbed(*given, **named):
+    launched = launch(*given, **named)
     os.kill(os.getpid(), int(sys.argv[2]))
     return launched
 foreground.launch_steps = disturbed
@@ -196,6 +199,50 @@ def test_our_terminal_is_as_it_was() -> None:
         assert os.waitpid(terminal.pid, 0)[1] == 0
         assert termios.tcgetattr(keeper) == before
         os.close(keeper)
+
+
+IN_THE_BACKGROUND = """
+set -m
+"$@" -t -- sh -c 'trap "exit 41" TERM; while :; do sleep 0.1; done' &
+until read -r line < /proc/$!/stat && [[ $line == *') T '* ]]; do sleep 0.1; done
+kill -TERM $!
+kill -CONT $!
+code=150  # bash may not know yet that it goes on
+until [ $code != 150 ]; do wait $!; code=$?; sleep 0.1; done
+echo "code $code"
+"""
+
+
+def test_one_that_waits_in_the_background_can_be_ended() -> None:
+    """It is stopped where it wants the terminal, as every program is there, and it still hands on
+    the signal that somebody sends it."""
+    words = ("-c", IN_THE_BACKGROUND, "bash", *RUN)
+    terminal = Terminal(words, program=(require("bash"),))
+    try:
+        terminal.shows(b"code 41")
+        assert terminal.code() == 0
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("preset", ["auto", "full-access"])
+def test_a_command_that_stops_itself_stops_us(preset: str, tmp_path: Path) -> None:
+    """As an editor does at Ctrl-Z: whoever started us has the terminal again, and lets it go on,
+    also where the sandbox keeps the command from stopping us."""
+    itself = [*RUN[:-1], preset, "--cwd", str(tmp_path), "--"]
+    stops = "kill -TSTP 0; echo went on; exit 41"
+    terminal = Terminal(("--norc", "-i"), program=(require("bash"),))
+    try:
+        terminal.types(f"{shlex.join([*itself, 'sh', '-c', stops])}\n".encode())
+        terminal.shows(b"Stopped")
+        terminal.types(b"fg\n")
+        terminal.shows(b"\nwent on")
+        terminal.types(b'echo "code $?"\n')
+        terminal.shows(b"code 41")
+        terminal.types(b"exit\n")
+        terminal.code()
+    finally:
+        terminal.close()
 
 
 @pytest.mark.parametrize("data", [b"", b"line\n", b"no newline"])

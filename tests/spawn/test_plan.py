@@ -106,7 +106,7 @@ def test_too_large():
 
 def test_every_step_has_a_name():
     """Each step can be named to a person, and those that execute are known."""
-    for op in range(1, 16):
+    for op in range(1, 37):
         assert plan.STEP_NAMES[op]
     assert {plan.STEP_NAMES[op] for op in plan.EXEC_OPS} == {"executable"}
 
@@ -115,6 +115,7 @@ def test_reports():
     """Whole reports are taken off the buffer; half of one stays for the next time."""
     data = struct.pack("<Iiii", 2, 4711, 0, 0) + struct.pack("<Iiii", 3, 256, 1, 0)
     data += struct.pack("<Iiii", 4, 0, 0, 0) + struct.pack("<Iiii", 1, 5, 14, 2)
+    data += b"".join(struct.pack("<Iiii", kind, 0, 0, 0) for kind in (5, 6, 7))
     buffer = bytearray()
     found = []
     for at in range(0, len(data), 7):
@@ -125,6 +126,9 @@ def test_reports():
         plan.Exited(256, True),
         plan.Gone(),
         plan.Failed(step=5, op=14, errno=2),
+        plan.Ready(),
+        plan.Listener(),
+        plan.Command(),
     ]
     assert buffer == b""
 
@@ -139,6 +143,7 @@ def test_commands():
     """Commands are eight bytes: what, and a number."""
     assert plan.signal_tree(15) == struct.pack("<Ii", 1, 15)
     assert plan.kill_tree() == struct.pack("<Ii", 2, 0)
+    assert plan.request_guard() == struct.pack("<Ii", 1, 0)
 
 
 def test_encoding_is_quick():

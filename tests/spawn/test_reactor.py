@@ -6,7 +6,8 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import pytest
 
@@ -108,25 +109,34 @@ async def test_a_reused_number_never_meets_the_drainer(reactor: Reactor) -> None
 async def test_all_cold_ones_get_their_turn(reactor: Reactor) -> None:
     """More than one turn's worth of ready descriptors: each is read once before any twice."""
     order: list[int] = []
-    gate = threading.Event()
+    plug, entered, gate = Pipe(reactor), threading.Event(), threading.Event()
     pipes = [Pipe(reactor) for _ in range(200)]
 
-    def served(at: int, buffer: memoryview) -> None:
+    def held_up(buffer: memoryview) -> None:
+        """The drainer waits here until all the others are there."""
+        entered.set()
         gate.wait()
+        os.readv(plug.ours, [buffer])
+
+    def served(at: int, buffer: memoryview) -> None:
         os.readv(pipes[at].ours, [buffer[:1]])  # one byte: it stays ready
         order.append(at)
 
-    for at, pipe in enumerate(pipes):
+    def make_ready(pipe: Pipe, callback: Callable[[memoryview], None]) -> None:
         reactor.remove(pipe.ours)
-        reactor.add(pipe.ours, lambda buffer, at=at: served(at, buffer))  # type: ignore[misc]
+        reactor.add(pipe.ours, callback)
         os.write(pipe.theirs, b"abc")
         reactor.move(pipe.ours, hot=False)
+
+    make_ready(plug, held_up)
+    entered.wait()  # else it could see some of them in this very turn, and again in the next
+    for at, pipe in enumerate(pipes):
+        make_ready(pipe, partial(served, at))
     gate.set()
     await eventually(lambda: len(order) == 600)
-    # The first one may be served alone before the others were there.
-    assert len(set(order[1:201])) >= 199
-    assert len(set(order[201:401])) >= 199
-    for pipe in pipes:
+    for begin in (0, 200, 400):
+        assert set(order[begin : begin + 200]) == set(range(200))
+    for pipe in (plug, *pipes):
         reactor.remove(pipe.ours)
         pipe.close()
 

@@ -20,6 +20,7 @@ from tests.spawn.running import (
     TTY,
     AnySpawner,
     command,
+    outside,
     python,
     run,
     script,
@@ -81,10 +82,16 @@ async def test_a_session_and_a_group_of_its_own(
 ) -> None:
     """The command leads its own session and process group, as `ps` sees it."""
     require("ps")
-    running = await start(spawner, script("ps -o pid=,pgid=,sid= -p $$", tty=tty))
+    running = await start(
+        spawner, script("echo $$; ps -o pid=,pgid=,sid= -p $$; read x", tty=tty, **OPEN)
+    )
+    await running.output.until(lambda: running.output.data.count(b"\n") == 2)
+    own, *seen = map(int, running.output.data.split())
+    assert seen == [own, own, own]
+    assert outside(own) == running.process.pid
+    assert os.getsid(running.process.pid) == running.process.pid
+    running.process.close_stdin()
     await running.ended()
-    pid = str(running.process.pid).encode()
-    assert running.output.data.split() == [pid, pid, pid]
 
 
 async def test_a_controlling_terminal_of_its_own(spawner: AnySpawner) -> None:
@@ -167,7 +174,7 @@ async def test_the_executable_may_differ_from_its_name(spawner: AnySpawner, tty:
 
 
 async def test_the_directory_is_held_by_descriptor(
-    spawner: AnySpawner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unconfined: LocalSpawner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was looked at is what the command starts in, though it is renamed meanwhile."""
     checked, other = tmp_path / "checked", tmp_path / "other"
@@ -183,7 +190,7 @@ async def test_the_directory_is_held_by_descriptor(
         return fd
 
     monkeypatch.setattr("fairlead.spawn.start.os.open", open_then_rename)
-    output = await run(spawner, command("ls", cwd=checked))
+    output = await run(unconfined, command("ls", cwd=checked))
     assert output.data == b"right\n"
 
 

@@ -205,7 +205,7 @@ async def test_output_held_from_outside_the_tree_is_let_go(guarded: AnySpawner) 
     code = "import os; print(os.getpid(), flush=True); input()"
     running = await start(guarded, python(code, **OPEN))
     await running.output.shows(b"\n")
-    stranger = os.open(f"/proc/{int(running.output.data)}/fd/1", os.O_WRONLY)
+    stranger = os.open(f"/proc/{running.process.pid}/fd/1", os.O_WRONLY)
     running.process.write(b"\n")
     await running.all_gone()
     with pytest.raises(BrokenPipeError):

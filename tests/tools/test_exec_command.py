@@ -25,6 +25,7 @@ LEAST = Args(
     cols=80,
     sandbox_permissions=SandboxPermissions.USE_DEFAULT,
     justification=None,
+    additional_permissions=None,
     prefix_rule=None,
     process_id=None,
 )
@@ -117,8 +118,8 @@ def test_accepted(given: dict[str, Any], field: str, value: object) -> None:
         ),
         (
             {"cmd": "ls", "sandbox_permissions": "with_additional_permissions"},
-            'exec_command.sandbox_permissions: expected one of "use_default", '
-            '"require_escalated", got "with_additional_permissions"',
+            "exec_command: sandbox_permissions is with_additional_permissions, but "
+            "additional_permissions asks for nothing",
         ),
         (
             {
@@ -133,8 +134,8 @@ def test_accepted(given: dict[str, Any], field: str, value: object) -> None:
             {"cmd": "ls", "timeout_ms": 5},
             'exec_command: unknown field "timeout_ms" (did you mean "yield_time_ms"?); '
             "allowed: cmd, workdir, env, shell, login, tty, stdin, yield_time_ms, "
-            "max_output_tokens, rendered, rows, cols, sandbox_permissions, justification, "
-            "prefix_rule",
+            "max_output_tokens, rendered, rows, cols, sandbox_permissions, additional_permissions, "
+            "justification, prefix_rule",
         ),
     ],
 )

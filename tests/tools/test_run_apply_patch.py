@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,18 @@ async def test_a_patch_is_applied(engine: Engine, tmp_path: Path, arguments: Any
     assert answer.structured["files"] == [{"path": "new.txt", "change": "A"}]
     assert answer.structured["approval"]["decision"] == "skip"
     assert (tmp_path / "new.txt").read_text() == "hello\n"
+
+
+async def test_a_refusal_is_bounded_and_shows_no_control_characters(engine: Engine) -> None:
+    """Whatever the names in a patch are, what is said about them can be read."""
+    name = "a\x1b[2J\r\u202e" + "x" * 100_000
+    patch = f"*** Begin Patch\n*** Delete File: {name}\n*** End Patch"
+    answer = await engine.call("apply_patch", {"input": patch})
+    text = answer.structured["error"]["message"]
+    assert text.startswith(r"apply_patch verification failed: a\x1b[2J\r\u202exxx")
+    assert text.endswith("xxx… (cut)")
+    assert len(text) < 5000
+    assert text == answer.content
 
 
 async def test_a_patch_that_does_not_fit(engine: Engine, tmp_path: Path) -> None:
@@ -188,3 +202,37 @@ async def test_a_patch_without_approval_changes_nothing(tmp_path: Path, tool: st
     assert answer.structured["status"] == "rejected"
     assert not answer.success
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"),
+    [
+        ("*** Add File: {outside}/new\n+x", "outside of the writable roots"),
+        ("*** Update File: {outside}/secret\n@@\n-guess\n+x", "outside of the writable roots"),
+        ("*** Delete File: {outside}/secret", "outside of the writable roots"),
+        ("*** Update File: link\n@@\n-guess\n+x", "outside of the writable roots"),
+        ("*** Add File: .fairlead/policy.toml\n+x", "protected"),
+        ("*** Add File: .git/hooks/pre-commit\n+x", "protected"),
+        ("*** Update File: hidden/key\n@@\n-guess\n+x", "hidden"),
+    ],
+)
+async def test_a_patch_has_the_bounds_of_a_command(
+    tmp_path: Path, operation: str, told: str
+) -> None:
+    """What no command could write or read, no patch writes, or tells whether it fits."""
+    outside = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    try:
+        (outside / "secret").write_text("secret\n")
+        (tmp_path / "hidden").mkdir()
+        (tmp_path / "hidden/key").write_text("secret\n")
+        (tmp_path / ".git/hooks").mkdir(parents=True)
+        (tmp_path / "link").symlink_to(outside / "secret")
+        patch = f"*** Begin Patch\n{operation.format(outside=outside)}\n*** End Patch"
+        async with Engine(Options(cwd=tmp_path, deny_read=("hidden",))) as engine:
+            answer = await engine.call("apply_patch", {"input": patch})
+        assert answer.structured["status"] == "rejected"
+        assert told in answer.content
+        assert sorted(path.name for path in outside.iterdir()) == ["secret"]
+        assert (outside / "secret").read_text() == "secret\n"
+    finally:
+        shutil.rmtree(outside)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead import Engine
+from fairlead.session import grep
 from fairlead.tools.model import ToolOutput
 
 LINES = 3_750_000
@@ -35,6 +36,19 @@ async def test_the_whole_shows_its_two_ends(big: tuple[Engine, str]) -> None:
     assert "\n0000001\n" in answer.content
     assert answer.content.endswith(f"\n{LINES:07}\n")
     assert f"Total bytes: {LINES * WIDTH}\nTotal lines: {LINES}\nOutput:\n" in answer.content
+
+
+async def test_counting_has_an_end(
+    big: tuple[Engine, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pattern that matches nearly everywhere is not counted for minutes, and that is told."""
+    monkeypatch.setattr(grep, "MOST_COUNTED", 1000)
+    answer = await read(big, grep="[0-9]", max_output_tokens=20)
+    assert 1000 <= answer.structured["matches"] < LINES
+    assert answer.structured["more_matches"] is True
+    assert f"Matching lines: {answer.structured['matches']} or more\n" in answer.content
+    few = await read(big, grep="^000000[1-5]$")
+    assert (few.structured["matches"], "more_matches" in few.structured) == (5, False)
 
 
 async def test_a_page_of_lines(big: tuple[Engine, str]) -> None:

@@ -35,11 +35,11 @@ async def test_the_facts_of_a_finished_command(engine: Engine) -> None:
         "exit_code": 0,
         "output": "hi\n",
         "original_token_count": 1,
-        "sandbox": {"type": "none", "tier": "none", "missing": []},
+        "sandbox": {"type": "namespaces", "tier": "namespaces", "missing": []},
         "approval": {
             "requirement": "skip",
             "decision": "skip",
-            "because": "approval policy (never × danger-full-access)",
+            "because": "auto_allow_sandboxed (the sandbox is workspace-write)",
         },
     }
 
@@ -170,7 +170,6 @@ async def test_the_working_directory(engine: Engine, tmp_path: Path) -> None:
         ("missing", "workdir: no such directory: {}/missing"),
         ("file", "workdir: not a directory: {}/file"),
         ("~nosuchuser/x", "workdir: there is no user ~nosuchuser with a home directory"),
-        ("x" * 300, "workdir: {}/" + "x" * 300 + ": File name too long"),
     ],
 )
 @pytest.mark.parametrize("tool", ["shell", "shell_command", "exec_command"])
@@ -186,6 +185,14 @@ async def test_a_directory_that_is_none(
     assert not answer.success
     assert answer.structured["error"]["kind"] == "bad_request"
     assert engine.sessions() == []
+
+
+async def test_a_directory_with_a_name_that_is_too_long(engine: Engine, tmp_path: Path) -> None:
+    """It is named as far as it fits into a line."""
+    answer = await engine.call("shell", {"command": ["true"], "workdir": "x" * 300})
+    shown = f"{tmp_path}/{'x' * 300}"[:200]
+    assert answer.content == f"workdir: {shown}…: File name too long"
+    assert answer.structured["error"]["kind"] == "bad_request"
 
 
 @pytest.mark.parametrize(
@@ -214,8 +221,8 @@ async def test_escalation_that_nobody_can_grant(engine: Engine) -> None:
     given = {"command": ["touch", "made"], "sandbox_permissions": "require_escalated"}
     answer = await engine.call("shell", given)
     assert answer.content == (
-        "approval policy is never; reject command — you cannot ask for escalated permissions "
-        "if the approval policy is never"
+        "approval required (the call asks to run outside the sandbox; approval policy "
+        "(on-request × workspace-write)), and nobody is there to give it"
     )
     assert answer.structured["status"] == "rejected"
     assert not (engine.options.cwd / "made").exists()

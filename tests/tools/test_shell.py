@@ -20,6 +20,7 @@ def test_defaults() -> None:
         timeout_ms=10_000,
         sandbox_permissions=SandboxPermissions.USE_DEFAULT,
         justification=None,
+        additional_permissions=None,
         prefix_rule=None,
     )
 
@@ -63,7 +64,7 @@ def test_a_built_in_shell_call_is_checked_the_same_way() -> None:
         (
             {"command": ["ls"], "cmd": "ls"},
             'shell: unknown field "cmd" (did you mean "command"?); allowed: command, workdir, '
-            "timeout_ms, sandbox_permissions, justification, prefix_rule",
+            "timeout_ms, sandbox_permissions, additional_permissions, justification, prefix_rule",
         ),
     ],
 )

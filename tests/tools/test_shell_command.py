@@ -20,6 +20,7 @@ def test_defaults() -> None:
         timeout_ms=10_000,
         sandbox_permissions=SandboxPermissions.USE_DEFAULT,
         justification=None,
+        additional_permissions=None,
         prefix_rule=None,
     )
 
@@ -41,7 +42,7 @@ def test_defaults() -> None:
         (
             {"command": "ls", "tty": True, "env": {}},
             'shell_command: unknown fields "tty", "env"; allowed: command, workdir, login, '
-            "timeout_ms, sandbox_permissions, justification, prefix_rule",
+            "timeout_ms, sandbox_permissions, additional_permissions, justification, prefix_rule",
         ),
     ],
 )

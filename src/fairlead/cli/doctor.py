@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from fairlead.cli.finding import Finding
 from fairlead.cli.flags import Flag, Syntax
 from fairlead.model.errors import BadRequest
-from fairlead.model.frozen import dataclass
 
 SYNTAX = Syntax(
     usage="fairlead doctor [--json]",
@@ -22,33 +22,18 @@ SYNTAX = Syntax(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at."""
-
-    what: str
-    ok: bool
-    found: str
-    remedy: str = ""
-    needed: bool = False  # without it Fairlead does not do its job here
-
-
 def main(arguments: Sequence[str]) -> int:
     line = SYNTAX.parse(arguments)
     if line.words:
         raise BadRequest(f"doctor: unexpected {line.words[0]!r}")
-    findings = [look() for look in LOOKS]
+    from fairlead.cli import enforcing
+
+    findings = [*(look() for look in LOOKS), *enforcing.findings()]
     if line.on("json"):
         print(json.dumps([asdict(one) for one in findings], indent=2))
     else:
-        print("\n".join(_shown(one) for one in findings))
+        print("\n".join(str(one) for one in findings))
     return 1 if any(one.needed and not one.ok for one in findings) else 0
-
-
-def _shown(one: Finding) -> str:
-    mark = "ok     " if one.ok else "MISSING" if one.needed else "without"
-    text = f"{mark}  {one.what}: {one.found}"
-    return f"{text}\n         {one.remedy}" if one.remedy and not one.ok else text
 
 
 def _python() -> Finding:
@@ -145,15 +130,6 @@ def _shells() -> Finding:
     )
 
 
-def _sandbox() -> Finding:
-    return Finding(
-        what="sandbox",
-        ok=False,
-        found="this version confines nothing: commands run with your own rights",
-        remedy="run Fairlead itself where it may do no harm (a container, a virtual machine)",
-    )
-
-
 LOOKS: tuple[Callable[[], Finding], ...] = (
     _python,
     _system,
@@ -163,5 +139,4 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     _descriptors,
     _log_directory,
     _shells,
-    _sandbox,
 )

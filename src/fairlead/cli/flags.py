@@ -23,6 +23,7 @@ class Flag:
     doc: str
     value: str | None = None
     short: str | None = None
+    many: bool = False  # may be given more than once
 
     def usage(self) -> str:
         short = f"-{self.short}, " if self.short else ""
@@ -34,11 +35,15 @@ class Flag:
 class Line:
     """A command line that was understood."""
 
-    values: dict[str, str]
+    values: dict[str, list[str]]
     words: list[str]
 
     def get(self, name: str) -> str | None:
-        return self.values.get(name)
+        found = self.values.get(name)
+        return found[0] if found else None
+
+    def all(self, name: str) -> list[str]:
+        return self.values.get(name, [])
 
     def on(self, name: str) -> bool:
         return name in self.values
@@ -55,7 +60,7 @@ class Syntax:
 
     def parse(self, arguments: Sequence[str]) -> Line:
         """Raises `BadRequest` for what is not in the table, and `Help` when asked."""
-        values: dict[str, str] = {}
+        values: dict[str, list[str]] = {}
         words: list[str] = []
         rest = list(arguments)
         while rest:
@@ -72,9 +77,9 @@ class Syntax:
                     break
                 continue
             flag, attached = self._find(word)
-            if flag.name in values:
+            if flag.name in values and not flag.many:
                 raise BadRequest(f"--{flag.name}: given twice")
-            values[flag.name] = self._value(flag, attached, rest)
+            values.setdefault(flag.name, []).append(self._value(flag, attached, rest))
         return Line(values, words)
 
     def help(self) -> str:

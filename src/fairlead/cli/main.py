@@ -15,6 +15,8 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 COMMANDS = {
     "call": ("fairlead.cli.call", "one tool call, or many as JSON lines"),
     "run": ("fairlead.cli.run", "run a command in this terminal, under policy"),
+    "sandbox": ("fairlead.cli.sandbox", "run a command confined, and nothing more"),
+    "aside": ("fairlead.cli.aside", "what was moved out of the way, and putting it back"),
     "tools": ("fairlead.cli.tools", "the tools' JSON schemas"),
     "mcp": ("fairlead.cli.mcp", "an MCP server on stdin and stdout, or over HTTP"),
     "doctor": ("fairlead.cli.doctor", "what this machine offers and what is missing"),
@@ -23,6 +25,8 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    if arguments is None:
+        streams.speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
     streams.prepare()
     try:

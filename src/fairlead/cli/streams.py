@@ -6,6 +6,13 @@ import os
 import sys
 
 
+def speak_utf8() -> None:
+    """Start anew where Python took another encoding from the locale: what we are told is JSON,
+    and what we hand on to commands are its bytes. (An empty or `C` locale is UTF-8 to Python.)"""
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def prepare() -> None:
     """Open what the caller has closed, and let no character be one that can't be printed.
 

@@ -112,4 +112,4 @@ class CommandMarks:
         self, mark: Mark, code: bytes, cwd: str | None = None, *, exited: bool = False
     ) -> Over:
         end = max(self.start, mark.start)
-        return Over(start=self.start, end=end, code=int(code), cwd=cwd, exited=exited)
+        return Over(start=self.start, end=end, code=int(code) & 0xFF, cwd=cwd, exited=exited)

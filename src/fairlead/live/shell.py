@@ -24,6 +24,7 @@ from fairlead.session.session import Session
 from fairlead.session.stay import in_spite_of_cancelling, wait_in_spite_of_cancelling
 from fairlead.shells import integration
 from fairlead.shells.integration import Saved
+from fairlead.spawn import tree
 
 READY_WITHIN = 5.0  # seconds for a shell to come to its prompt and to read the bootstrap
 _LOOK = 0.02  # the kernel has no event for "it waits for input"
@@ -91,6 +92,12 @@ class LiveShell:
     async def prepare(self, before: str = "") -> None:
         """Make the shell read the bootstrap, `before` (a state) first. Raises if it does not
         answer."""
+        process = self.session.process
+        try:
+            if process is not None:
+                self._memory.meet(process)
+        except OSError:
+            raise Rejected(f"session {self.session.id} has ended") from None
         self._memory.put(
             integration.bootstrap(
                 self.shell.kind, self._nonce, self._memory.place, self.opening + before
@@ -124,7 +131,8 @@ class LiveShell:
         process = self.session.process
         if process is None:
             raise Rejected(f"session {self.session.id} has ended")
-        pid = pid if pid in process.descendants() else process.pid
+        alive = process.descendants()  # under other numbers than the shell's, if it is confined
+        pid = next((one for one in alive if tree.number_inside(one) == pid), process.pid)
         self._forget_family()
         self._family = Family(process, pid)
         self.argv = self.argv or self._family.argv()
@@ -263,13 +271,14 @@ class LiveShell:
         # A shell that reads a script can't give up a part of it: it leaves its state and ends.
         interrupt = signal.SIGINT if self._interactive else signal.SIGTERM
         stop = Stop(family=family, before=command.before, since=command.since, interrupt=interrupt)
-        survivors = await stop.carry_out(wait)
+        survivors = tuple(map(tree.number_inside, await stop.carry_out(wait)))
         if over is not None and not over.exited:
             self.cwd = over.cwd or self.cwd
             return survivors, ()
         if over is None:
             self.cwd = family.cwd() or self.cwd
             await self.session.end(by="a command that did not stop")
+            survivors = ending.survivors if (ending := self.session.ending) is not None else ()
         return survivors, await self._renew(everything=True)
 
     # --- another shell ---------------------------------------------------------------------

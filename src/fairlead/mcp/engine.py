@@ -21,6 +21,10 @@ class Engine(Protocol):
     @property
     def tools(self) -> Registry: ...
 
+    @property
+    def surroundings(self) -> str:
+        """How commands run, in words for an agent."""
+
     async def call(
         self,
         tool: str,

@@ -56,8 +56,7 @@ OUR_FAULT = (
 STOPPED = "Fairlead is shutting down. The call was ended, and with it what it had started."
 
 INSTRUCTIONS = """\
-A terminal. Commands run as the user who started Fairlead: nothing confines them and nobody is \
-asked, so take care with what can't be undone.
+A terminal. {surroundings}
 - A command that outlives the wait of its call goes on in a session; the result has its \
 session_id. Nothing has to be run again.
 - Do not poll in a loop. `wait_for` returns when a session exits, goes quiet, prints a pattern or \
@@ -86,7 +85,7 @@ def build_server(
         "fairlead",
         version=_version(),
         title="Fairlead",
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS.format(surroundings=engine.surroundings),
         get_tool_input_schema=bridge.input_schema,
         on_list_tools=bridge.list_tools,
         on_call_tool=bridge.call_tool,

@@ -98,12 +98,14 @@ async def _pump_out(
 def _parse(untrusted_line: bytes) -> JSONRPCMessage | None:
     if len(untrusted_line) > LONGEST_LINE:
         return None
-    try:
-        text = untrusted_line.decode("utf-8", "replace")
-        message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(text, by_name=False)
-    except ValueError:
-        return None
-    return message
+    with suppress(ValueError):
+        return jsonrpc_message_adapter.validate_json(untrusted_line, by_name=False)
+    # What is in there may be for a tool to refuse, by the name of the field: bytes that are not
+    # UTF-8, half a character. The protocol's own reader says no more than that it can't be read.
+    with suppress(ValueError):
+        found = decoded(untrusted_line.decode("utf-8", "surrogateescape"))
+        return jsonrpc_message_adapter.validate_python(found, by_name=False)
+    return None
 
 
 def _parse_error(untrusted_line: bytes) -> bytes:

@@ -64,6 +64,7 @@ class PathRule:
     identity: Identity
     directory: bool
     because: str  # "workspace", "protected", "secret" …: for explain and for denials
+    link: bool = False  # it is a symbolic link, which may not be replaced: all else is without any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +84,13 @@ class Access:
     readable and not writable.
 
     `rules` are sorted, parents before children. `absent` are protected paths that do not exist:
-    nothing can stand on them, so they are watched.
+    nothing can stand on them, so they are watched. `repositories` are those that the rules know,
+    each `.git` with where it leads: another one is new.
     """
 
     rules: tuple[PathRule, ...] = ()
     absent: tuple[str, ...] = ()
+    repositories: tuple[tuple[str, str], ...] = ()
     network: Network = Network.OFF
     private_tmp: bool = False
     devices: tuple[str, ...] = ()  # paths in /dev beyond the harmless ones

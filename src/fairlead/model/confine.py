@@ -246,18 +246,37 @@ ConfineStep = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A container that a launcher serves in: `program run OPTIONS… image`, with what the spawner
+    adds. Every path of `shown` has to be, inside, what it was when it was looked at, and what it
+    was at `hidden` must not be seen there. `memory` (bytes) and `processes` have to be in force."""
+
+    program: str
+    options: tuple[str, ...]
+    image: str
+    shown: tuple[tuple[str, Identity], ...]
+    hidden: tuple[tuple[str, Identity], ...] = ()
+    memory: int | None = None
+    processes: int | None = None
+
+    def shows(self, path: str) -> bool:
+        """Whether a path without links leads to the same place inside."""
+        return any(path == one or path.startswith(one + "/") for one, _ in self.shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
     """What stands around a command. Equal ones are shared by the commands of one agent.
 
     `setup` is applied once, `each` for every command, last before it becomes the command.
-    `stable` are paths and what they were: if one is something else now, or is there and was not
-    (None), what was set up is stale.
+    `memory` (bytes) and `processes` limit all of them together.
     """
 
     agent: str
     setup: tuple[ConfineStep, ...]
     each: tuple[ConfineStep, ...] = ()
-    stable: tuple[tuple[str, Identity | None], ...] = ()
-    pid_namespace: bool = True
     mount_namespace: bool = True
     terminals: str = ""
+    memory: int | None = None
+    processes: int | None = None
+    container: Container | None = None  # where the setup is done; None: on this machine itself

@@ -5,6 +5,7 @@ ExecError
 │   └── UnknownSession
 ├── Rejected        a rule, a person or a missing ability said no: do not retry (exit 1)
 ├── SpawnFailed     nothing ran: say why (exit 1)
+│   └── SandboxFailed   its surroundings could not be set up: look at the machine, plan anew
 └── Bug             our own promise broke: stop, and show everything
 """
 
@@ -34,6 +35,10 @@ class SpawnFailed(ExecError):
         super().__init__(message)
         self.step = step
         self.errno = errno
+
+
+class SandboxFailed(SpawnFailed):
+    """What was to stand around the command could not be set up."""
 
 
 class Bug(ExecError):

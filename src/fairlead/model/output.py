@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from fairlead.model.access import Denial
 from fairlead.model.frozen import dataclass, field
 
 TIMEOUT_EXIT_CODE = 124
@@ -34,7 +35,7 @@ class Ending:
     killed_by: str | None = None  # who ended it and why, where it was one of us
     oom: bool = False
     descendants_alive: bool = False
-    survivors: tuple[int, ...] = ()  # pids that could not be ended
+    survivors: tuple[int, ...] = ()  # who could not be ended, as the command knew them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class ExecOutput:
     output_held_open: bool = False  # ended, but a descendant keeps the output open
     waiting_for_input: bool = False
     warnings: tuple[str, ...] = ()
+    denials: tuple[Denial, ...] = ()  # what mechanisms denied since the last time
     facts: dict[str, Any] = field(default_factory=dict)  # sandbox, approval, denials
 
     @property

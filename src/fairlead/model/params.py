@@ -17,10 +17,31 @@ class Stdin(StrEnum):
 
 
 class SandboxPermissions(StrEnum):
-    """Whether this one call asks to run outside the sandbox."""
+    """Whether this one call asks for more than the sandbox allows, or to run outside of it."""
 
     USE_DEFAULT = "use_default"
+    WITH_ADDITIONAL = "with_additional_permissions"
     REQUIRE_ESCALATED = "require_escalated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraPermissions:
+    """What one call asks for on top of the sandbox policy. Paths are absolute."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: bool = False
+
+    @property
+    def any(self) -> bool:
+        return bool(self.read or self.write or self.network)
+
+    @property
+    def shown(self) -> str:
+        """As a person would read it."""
+        named = [f"to read {path}" for path in self.read]
+        named += [f"to write below {path}" for path in self.write]
+        return ", ".join([*named, *(["the network"] if self.network else [])])
 
 
 class ShellKind(StrEnum):
@@ -70,6 +91,7 @@ class ExecParams:
     stdin: Stdin = Stdin.NULL
     timeout: float | None = None  # seconds the *process* may live
     sandbox_permissions: SandboxPermissions = SandboxPermissions.USE_DEFAULT
+    extra: ExtraPermissions | None = None
     justification: str | None = None
     prefix_rule: tuple[str, ...] | None = None
     session_id: int | None = None  # the number that the call wants for its session

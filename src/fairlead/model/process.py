@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol
 
+from fairlead.model.access import Denial
 from fairlead.model.env import ExecEnv
 from fairlead.model.output import Ending
 from fairlead.model.params import Size
@@ -34,12 +35,20 @@ class OutputSink(Protocol):
     def tree_gone(self) -> None:
         """The last descendant is gone."""
 
+    def denied(self, denial: Denial) -> None:
+        """The sandbox did not let it do something: a fact, from the mechanism."""
+
 
 class ProcessHandle(Protocol):
     """What one may do to a process."""
 
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int:
+        """The command's number on this machine."""
+
+    @property
+    def inner_pid(self) -> int:
+        """The command's number as it knows it itself, and those that it runs among."""
 
     def write(self, data: bytes) -> None:
         """Give it input; what it does not take at once is kept and follows in order.
@@ -53,7 +62,8 @@ class ProcessHandle(Protocol):
     def signal(self, signum: int, whom: Whom = Whom.GROUP) -> None: ...
 
     async def end_tree(self, grace: float) -> tuple[int, ...]:
-        """Ask, wait `grace` seconds, insist. Returns when all are gone, or the pids that stayed."""
+        """Ask, wait `grace` seconds, insist. Returns when all are gone, or those who stayed, by
+        the numbers that the command knew."""
 
     def awaited(self, yes: bool) -> None:
         """Somebody waits for this one: read it first."""
@@ -73,6 +83,10 @@ class ProcessHandle(Protocol):
     def waiting_for_input(self) -> bool:
         """The kernel shows it blocked in a read of its terminal or pipe."""
 
+    def shared_directory(self) -> tuple[int, str] | None:
+        """Where we can put files for it: a descriptor, which the caller closes, and the path that
+        the command knows. None if it sees the same files as we do. Raises `OSError`."""
+
 
 class SpawnedProcess(ProcessHandle, Protocol):
     """A handle whose end can be awaited."""
@@ -84,5 +98,8 @@ class Spawner(Protocol):
     """Starts processes. `close` ends every one that it started."""
 
     async def spawn(self, env: ExecEnv, sink: OutputSink) -> SpawnedProcess: ...
+
+    def release(self, agent: str) -> None:
+        """This agent is gone, and with it what was kept for its next command."""
 
     async def close(self) -> None: ...

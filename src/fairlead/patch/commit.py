@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 from fairlead.model.errors import ExecError
 from fairlead.model.frozen import dataclass
-from fairlead.patch.files import Entry, Existing, Ground, look, refused
+from fairlead.patch.files import Check, Entry, Existing, Ground, look, refused
 from fairlead.patch.grammar import (
     AddFile,
     DeleteFile,
@@ -81,14 +81,17 @@ class Summary:
         return f"Success. Updated the following files:\n{lines}"
 
 
-def verify(patch: Patch, cwd: Path, roots: Sequence[Path] | None) -> VerifiedPatch:
+def verify(
+    patch: Patch, cwd: Path, roots: Sequence[Path] | None, check: Check | None = None
+) -> VerifiedPatch:
     """Compute what a patch makes of the files below `roots` (None: of any), writing nothing.
+    `check` may refuse a path, by raising, before what is there is looked at.
 
     Raises `PatchError` where it does not fit, `OutsideRoots` where it leads out of the roots.
     """
     claims = _Claims()
     try:
-        ground = Ground.of(cwd, roots)
+        ground = Ground.of(cwd, roots, check)
         changes = tuple(_compute(operation, ground, claims) for operation in patch.operations)
     except OSError as error:  # resolving a path fails where a part of it is swapped meanwhile
         raise refused(str(error.filename), error) from error

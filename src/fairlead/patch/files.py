@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +24,9 @@ MAX_NEW_DIRECTORIES = 64
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 # A fifo or a terminal that was swapped in must neither block nor become ours.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+Check = Callable[[str], None]  # raises for a canonical path that may not be touched
 
 
 class OutsideRoots(PatchError):
@@ -86,12 +89,14 @@ class Ground:
 
     cwd: str
     roots: tuple[str, ...] | None
+    check: Check | None = None
 
     @classmethod
-    def of(cls, cwd: Path, roots: Sequence[Path] | None) -> Ground:
+    def of(cls, cwd: Path, roots: Sequence[Path] | None, check: Check | None = None) -> Ground:
         if not os.path.isdir(cwd):
             raise verification_failed(f"the working directory {cwd} does not exist")
-        return cls(os.path.realpath(cwd), None if roots is None else _canonical_roots(roots))
+        canonical = None if roots is None else _canonical_roots(roots)
+        return cls(os.path.realpath(cwd), canonical, check)
 
     def locate(self, shown: str, *, follow: bool) -> Entry:
         """The entry that a name stands for; with `follow`, of what a link there points to."""
@@ -99,6 +104,8 @@ class Ground:
             real = self._resolve(shown, follow=follow)
             if not self._allows(real):
                 raise OutsideRoots(shown, real)
+            if self.check is not None:
+                self.check(real)
             base, base_id = _existing_part(os.path.dirname(real))
             if real.count("/") - base.count("/") > MAX_NEW_DIRECTORIES:
                 raise verification_failed(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from fairlead.model.access import SandboxReport, SandboxType
-from fairlead.model.env import ExecEnv
+from fairlead.model.errors import Bug
+from fairlead.model.sandbox import SandboxSettings
 
 REPORT = SandboxReport(type=SandboxType.NONE, tier="none")
 
 
-def wrap(env: ExecEnv) -> ExecEnv:
-    """The command as it is."""
-    return env
+class Unconfined:
+    """Stands where a `Confiner` would, for who need not load one."""
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        if settings.confines:
+            raise Bug(f"sandbox policy {settings.policy} confines")
+        self.settings = settings

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from fairlead.model.access import SandboxPolicy
-from fairlead.model.env import ExecEnv
+from fairlead.model.access import Access, PathMode, SandboxPolicy
+from fairlead.model.env import ExecEnv, Rlimit
 from fairlead.model.errors import Rejected
-from fairlead.model.frozen import dataclass
-from fairlead.model.params import ExecParams
+from fairlead.model.frozen import dataclass, replace
+from fairlead.model.params import ExecParams, SandboxPermissions
 from fairlead.model.requirement import Grant
 from fairlead.sandbox import none
+from fairlead.sandbox.limits import rlimits
+
+if TYPE_CHECKING:
+    from fairlead.sandbox.confiner import Confiner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +29,9 @@ class Prepared:
     warnings: tuple[str, ...] = ()
 
 
-def plan(params: ExecParams, grant: Grant, policy: SandboxPolicy, prepared: Prepared) -> ExecEnv:
+def plan(
+    params: ExecParams, grant: Grant, confiner: Confiner | none.Unconfined, prepared: Prepared
+) -> ExecEnv:
     """What to spawn. Refuses if the policy can't be enforced: nothing ever runs with less."""
     env = ExecEnv(
         argv=prepared.argv,
@@ -38,9 +46,52 @@ def plan(params: ExecParams, grant: Grant, policy: SandboxPolicy, prepared: Prep
         attached=prepared.attached,
         warnings=prepared.warnings,
     )
-    if policy in (SandboxPolicy.DANGER_FULL_ACCESS, SandboxPolicy.EXTERNAL):
-        return none.wrap(env)
-    raise Rejected(
-        f"sandbox policy {policy} can't be enforced: this version has no sandbox; "
-        "the command was not run (allowed here: danger-full-access, external-sandbox)"
+    if isinstance(confiner, none.Unconfined):
+        return env
+    if not confiner.settings.confines or leaves_the_sandbox(params, grant):
+        return env
+    confined = confiner.confined(params.agent, params.extra)
+    _check_directory(params, confined.access)
+    limits: tuple[Rlimit, ...] = rlimits(confined.limits)
+    surrounding = confined.wrapper or confined.inside
+    return replace(
+        surrounding.around(env) if surrounding else env,
+        sandbox=confined.report,
+        access=confined.access,
+        confinement=confined.confinement,
+        limits=limits,
     )
+
+
+def leaves_the_sandbox(params: ExecParams, grant: Grant) -> bool:
+    """The call asked for it, and who may say so said yes: the grant is the proof."""
+    return params.sandbox_permissions is SandboxPermissions.REQUIRE_ESCALATED
+
+
+def _check_directory(params: ExecParams, access: Access) -> None:
+    rule = access.rule_for(os.path.realpath(params.cwd))
+    if rule is not None and rule.mode is PathMode.HIDE:
+        raise Rejected(f"workdir: {params.cwd} is hidden from commands ({rule.because})")
+
+
+def must_be_writable(access: Access, policy: SandboxPolicy, path: str) -> None:
+    """For what the engine itself writes in an agent's name. Raises `Rejected`."""
+    rule = access.rule_for(path)
+    kept_away = _is_kept_away(access, path)
+    if rule is not None and rule.mode is PathMode.WRITE and not kept_away:
+        return
+    if policy is SandboxPolicy.READ_ONLY:
+        raise Rejected(f"{path}: sandbox policy read-only allows no writing")
+    if kept_away:
+        why = "protected (it must not appear)"
+    else:
+        why = f"protected ({rule.because})" if rule is not None else "outside of the writable roots"
+    roots = ", ".join(root.path for root in access.rules if root.because in _ROOTS) or "none"
+    raise Rejected(f"{path} is {why}; nothing was changed (writable: {roots})")
+
+
+_ROOTS = ("workspace", "writable root", "granted", "temporary files")
+
+
+def _is_kept_away(access: Access, path: str) -> bool:
+    return any(path == one or path.startswith(one + "/") for one in access.absent)

@@ -54,6 +54,7 @@ def take(session: Session, began: float, *, waiting: bool = False) -> ExecOutput
         output_held_open=session.held_open,
         waiting_for_input=waiting,
         warnings=(session.log.problem,) if session.log.problem else (),
+        denials=session.take_denials(),
     )
 
 

@@ -61,11 +61,13 @@ class Source(Protocol):
 
 
 def walk(log: Source, start: int = 0, newlines: int = 0) -> Iterator[Block]:
-    """Everything from `start` to what is now the end, block by block."""
+    """Everything from `start` to what is now the end, block by block. Where the end itself is no
+    longer there, the last block is empty, behind a gap."""
     stop = log.size
     while start < stop:
         block = log.block(start, min(BLOCK, stop - start), newlines)
         if block is None:
+            yield Block(start=stop, data=b"", newlines=newlines, gap=stop - start)
             return
         yield block
         start, newlines = block.end, block.newlines + block.data.count(b"\n")
@@ -107,6 +109,8 @@ def iter_lines(blocks: Iterable[Block], keep: int, *, cut: bool = False) -> Iter
     for block in blocks:
         if pending and block.gap:
             yield pending.line(cut=True)
+        if block.gap and not block.data:
+            return
         if pending is None or block.gap:
             pending = _Pending(block.newlines + 1, block.start, keep, cut=cut or block.gap > 0)
             cut = False

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from fairlead.model.access import Denial
 from fairlead.model.errors import BadRequest, Bug
 from fairlead.model.frozen import replace
 from fairlead.model.output import TIMEOUT_EXIT_CODE, Ending, StreamOutput
@@ -25,6 +26,7 @@ from fairlead.session.utf8 import incomplete_tail
 
 UNREAD_LIMIT = 1 << 20
 REMEMBERED_CHUNKS = 64
+REMEMBERED_DENIALS = 32
 
 
 class Session:
@@ -47,6 +49,7 @@ class Session:
         self.chunks: dict[str, tuple[int, int]] = {}  # by chunk id, the range of each answer
         self.on_change: list[Callable[[Session], None]] = []
         self._on_finish: list[Callable[[], None]] = []
+        self._on_tree_gone: list[Callable[[], None]] = []
         self.process_start = 0  # where in the log the output of this process begins
         self._calls = 0
         self._began = time.monotonic()
@@ -62,6 +65,7 @@ class Session:
         self._signalled: Signalled | None = None
         self._timed_out = False
         self._tree_gone = False
+        self._denials: dict[Denial, None] = {}
         self._end_task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -87,7 +91,20 @@ class Session:
         self.tree_alive = False
         self.held_open = False
         self.process = None  # an ended session is its log and its ending, nothing more
+        callbacks, self._on_tree_gone = self._on_tree_gone, []
+        for callback in callbacks:
+            callback()
         self._changed()
+
+    def denied(self, denial: Denial) -> None:
+        if denial not in self._denials and len(self._denials) < REMEMBERED_DENIALS:
+            self._denials[denial] = None
+
+    def take_denials(self) -> tuple[Denial, ...]:
+        """What was denied since somebody was told."""
+        found = tuple(self._denials)
+        self._denials.clear()
+        return found
 
     # --- life ------------------------------------------------------------------------------
 
@@ -142,6 +159,10 @@ class Session:
                 self._on_finish.remove(callback)
 
         return take_back
+
+    def on_tree_gone(self, callback: Callable[[], None]) -> None:
+        """Call back once, when nothing of this process's tree is left."""
+        self._on_tree_gone.append(callback)
 
     def touch(self) -> None:
         self.last_used = time.monotonic()

@@ -199,7 +199,8 @@ class SessionStore:
         return self._shelves.setdefault(agent, Shelf())
 
     def _unknown(self, agent: str, session_id: int) -> str:
-        living = [str(one) for one in self._shelf(agent).active]
+        active = self._shelf(agent).active.items()
+        living = [str(number) for number, one in active if one.running]
         known = f"living sessions: {', '.join(living)}" if living else "there is no living session"
         return f"unknown session_id {session_id}: it never existed or is forgotten; {known}"
 

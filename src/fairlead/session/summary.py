@@ -23,7 +23,9 @@ def summary(session: Session) -> dict[str, Any]:
         "total_bytes": session.log.size,
     }
     if session.running and process is not None:
-        found["pid"] = process.pid
+        found["pid"] = process.inner_pid
+        if process.pid != found["pid"]:
+            found["host_pid"] = process.pid
         found["waiting_for_input"] = process.waiting_for_input()
     elif ending is not None:
         found |= {"exit_code": ending.code, "ended": describe(ending)}

@@ -11,6 +11,7 @@ from functools import cache
 from fairlead.model.errors import BadRequest
 from fairlead.model.frozen import dataclass
 from fairlead.model.params import Shell, ShellKind
+from fairlead.model.shown import in_a_line
 from fairlead.shells import SHELLS
 
 Exists = Callable[[str], bool]
@@ -92,13 +93,13 @@ def session_detected() -> Detected:
 
 
 def _by_path(untrusted_path: str, exists: Exists) -> Shell:
-    name = _stem(untrusted_path)
+    name, shown = _stem(untrusted_path), in_a_line(untrusted_path)
     if name not in KINDS:
-        raise BadRequest(f"shell: {_allowed()}, not {untrusted_path!r}")
+        raise BadRequest(f"shell: {_allowed()}, not '{shown}'")
     if not _is_absolute(untrusted_path):
-        raise BadRequest(f"shell: a path starts at the root, unlike {untrusted_path!r}")
+        raise BadRequest(f"shell: a path starts at the root, unlike '{shown}'")
     if not exists(untrusted_path):
-        raise BadRequest(f"shell: {untrusted_path!r} was not found, or is not executable")
+        raise BadRequest(f"shell: '{shown}' was not found, or is not executable")
     return Shell(kind=KINDS[name], path=untrusted_path)
 
 

@@ -17,6 +17,7 @@ The functions that each shell gets:
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 
 from fairlead.model.frozen import dataclass
@@ -60,9 +61,9 @@ __fl_k() {
     \builtin printf '%s\0' "$PWD"
     \builtin export -p
     \builtin printf '\0'
-    while IFS= \builtin read -r __fl_v; do
+    for __fl_v in @NAMES@; do
       case $__fl_v in @OWN@) ;; *) \builtin declare -p "$__fl_v";; esac
-    done < <(\builtin compgen -v)
+    done
     \builtin declare -f
     \builtin shopt -p
     \builtin alias -p
@@ -149,9 +150,18 @@ __fl_n=0
 \command printf '\033]133;R;@NONCE@;%s;%s;%s\007' "$$" "$-" "$PWD"
 """
 
+# A state brings back `PWD` too. Where that directory is gone, the shell began in another one.
+_HERE = r"""
+\@BUILTIN@ [ "$PWD" -ef . ] || \@BUILTIN@ cd -P . >/dev/null 2>&1
+"""
+
 # Variables that are bash's own or ours: setting a read-only one again would end that script.
 _OWN = "BASH*|DIRSTACK|EPOCH*|EUID|FUNCNAME|GROUPS|LINENO|PIPESTATUS|PPID|RANDOM|SECONDS|SHELLOPTS|"
 _OWN += "SRANDOM|UID|_|__fl_*"
+
+# The names of all variables, without another process: one that the shell starts while its command
+# is being ended would be ended with that.
+_NAMES = " ".join(f'"${{!{letter}@}}"' for letter in string.ascii_letters + "_")
 
 # How `__fl_e` is called: with `set -x` it would be traced into the command's output.
 #
@@ -212,6 +222,7 @@ class Place:
 
 def bootstrap(kind: ShellKind, nonce: str, place: Place, before: str = "") -> str:
     """The script that the shell reads once, after `before` (a state to restore)."""
+    before += _HERE.replace("@BUILTIN@", "command" if kind is ShellKind.SH else "builtin")
     return before + _fill(INTEGRATIONS[kind].script, nonce, place)
 
 
@@ -281,4 +292,9 @@ def marks(nonce: str) -> re.Pattern[bytes]:
 
 def _fill(text: str, nonce: str, place: Place) -> str:
     filled = text.replace("@COMMAND@", place.command).replace("@STATE@", place.state)
-    return filled.replace("@NONCE@", nonce).replace("@ENDED@", _ENDED).replace("@OWN@", _OWN)
+    return (
+        filled.replace("@NONCE@", nonce)
+        .replace("@ENDED@", _ENDED)
+        .replace("@OWN@", _OWN)
+        .replace("@NAMES@", _NAMES)
+    )

@@ -2,7 +2,7 @@
 
 The same streams, sessions and exact endings, but nobody guards the tree. A command's processes
 are found by walking /proc and by their kernel session, so a daemon that cut both ties is not
-found, and if we are killed, what runs stays.
+found, and if we are killed, what runs stays. What is wrapped in a sandbox ends with it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, Self
 
 from fairlead.model.env import ExecEnv
@@ -19,14 +19,17 @@ from fairlead.model.errors import SpawnFailed
 from fairlead.model.output import Ending
 from fairlead.model.process import OutputSink, Whom
 from fairlead.spawn import bare_start, listening, tree
+from fairlead.spawn.bare_start import Child
+from fairlead.spawn.bare_wrapped import Wrapped
 from fairlead.spawn.failure import not_started
 from fairlead.spawn.reactor import Reactor
-from fairlead.spawn.start import Ends, open_directory, open_ends
+from fairlead.spawn.start import Ends, attach, open_directory, open_ends
 from fairlead.spawn.steps import Wiring
 from fairlead.spawn.streams import Streams
 
 INSIST_FOR = 5.0
 _LOOK = 0.02  # the kernel has no event for "all of these are gone"
+_LOOKS = 50
 _CHECK = 0.5  # how often we look whether the descendants of an ended command are gone
 
 _OF_THE_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
@@ -38,7 +41,7 @@ class BareProcess:
 
     def __init__(
         self,
-        child: subprocess.Popen[bytes],
+        child: Child,
         ends: Ends,
         sink: OutputSink,
         reactor: Reactor,
@@ -65,8 +68,17 @@ class BareProcess:
     def pid(self) -> int:
         return self._child.pid
 
+    @property
+    def inner_pid(self) -> int:
+        return tree.number_inside(_itself(self._child))
+
     async def wait(self) -> Ending:
         return await asyncio.shield(self._ended)
+
+    def shared_directory(self) -> tuple[int, str] | None:
+        if not isinstance(self._child, Wrapped):
+            return None
+        return tree.shared_memory(self._child.command() or self.pid)
 
     def signal(self, signum: int, whom: Whom = Whom.GROUP) -> None:
         if whom is Whom.TREE:
@@ -95,7 +107,7 @@ class BareProcess:
         if not survivors:
             await self.wait()
             self._check_gone()
-        return survivors
+        return tuple(map(tree.number_inside, survivors))
 
     def descendants(self) -> list[int]:
         """The walk and the kernel session together, and whoever was seen before and still lives."""
@@ -114,7 +126,8 @@ class BareProcess:
     def foreground_program(self) -> str | None:
         if self._exited:
             return None
-        return tree.name(self._streams.foreground_group() or self.pid)
+        group = self._streams.foreground_group() or self.pid
+        return tree.name(_itself(self._child) if group == self.pid else group)
 
     def listens_on(self, port: int) -> bool:
         return listening.any_listens(self.descendants(), port)
@@ -140,7 +153,12 @@ class BareProcess:
         self._exited = True
         self._streams.output.settle(lambda held_open: self._settled(code, held_open))
 
-    def _settled(self, code: int, held_open: bool) -> None:
+    def _settled(self, code: int, held_open: bool, looks: int = _LOOKS) -> None:
+        if isinstance(self._child, Wrapped) and looks and self.descendants():
+            # The sandbox goes down with its wrapper, a moment later.
+            again = partial(self._settled, code, held_open, looks - 1)
+            self._look = asyncio.get_running_loop().call_later(_LOOK, again)
+            return
         self._streams.command_ended()
         number = -code if code < 0 else None
         ending = Ending(
@@ -187,10 +205,13 @@ class BareSpawner:
         try:
             process = self._start(env, sink, self._reactor)
         except OSError as error:  # out of descriptors, terminals, memory
-            raise not_started(env.argv[0], error) from error
+            raise not_started(env.command[0], error) from error
         self._processes = [one for one in self._processes if not one.gone]
         self._processes.append(process)
         return process
+
+    def release(self, agent: str) -> None:
+        """Nothing is kept for anybody here."""
 
     async def close(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -220,7 +241,8 @@ def run_in_foreground(env: ExecEnv, *, tty: bool) -> int:
     with ExitStack() as always:
         directory = open_directory(env.cwd)
         always.callback(os.close, directory)
-        wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=directory)
+        attached = attach(env.attached or {}, always)
+        wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=directory, attached=attached)
         handed_on = always.enter_context(_HandedOn())
         child = bare_start.start(env, wiring, own_session=False)
         handed_on.to(child)
@@ -236,7 +258,7 @@ class _HandedOn:
     """
 
     def __init__(self) -> None:
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._early: list[int] = []
         self._before: dict[int, Any] = {}
 
@@ -249,7 +271,7 @@ class _HandedOn:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def to(self, child: subprocess.Popen[bytes]) -> None:
+    def to(self, child: Child) -> None:
         self._child = child
         for ignored in _HEARD - self._before.keys():
             self._before[ignored] = signal.signal(ignored, self._take)
@@ -265,6 +287,11 @@ class _HandedOn:
             self._child.send_signal(number)
 
 
-def _abandon(child: subprocess.Popen[bytes]) -> None:
+def _abandon(child: Child) -> None:
     child.kill()
     child.wait()
+
+
+def _itself(child: Child) -> int:
+    """The command's own pid, not that of what it is wrapped in."""
+    return (child.command() if isinstance(child, Wrapped) else None) or child.pid

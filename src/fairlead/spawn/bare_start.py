@@ -16,15 +16,16 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import Protocol
 
 from fairlead.model.env import ExecEnv
-from fairlead.model.errors import BadRequest, SpawnFailed
+from fairlead.model.errors import BadRequest, SandboxFailed, SpawnFailed
 from fairlead.spawn import plan
 from fairlead.spawn.failure import explain
 from fairlead.spawn.steps import Wiring
 
 _ERRNO = struct.Struct("<i")
-_EXEC = min(plan.EXEC_OPS)
+EXEC = min(plan.EXEC_OPS)
 
 # Its arguments are descriptors: of what it has to do, and of where it says why it failed.
 _PREPARE = """
@@ -55,16 +56,38 @@ except OSError as error:
 """
 
 
-def start(env: ExecEnv, wiring: Wiring, *, own_session: bool = True) -> subprocess.Popen[bytes]:
+class Child(Protocol):
+    """What `subprocess.Popen` is to us."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int: ...
+
+    def kill(self) -> None: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+
+def start(env: ExecEnv, wiring: Wiring, *, own_session: bool = True) -> Child:
     """The running command. Raises `SpawnFailed` if nothing ran."""
+    if env.confinement is not None:
+        text = f"only the native launcher can confine; {env.argv[0]} was not run"
+        raise SandboxFailed(text, step="launcher", errno=0)
     _refuse_nul(env)
+    if env.wrapped:
+        from fairlead.spawn import bare_wrapped
+
+        return bare_wrapped.start(env, wiring, own_session=own_session)
     if env.tty or env.attached or env.limits:
-        return _start_prepared(env, wiring)
+        return _start_prepared(env, wiring, own_session=own_session)
     executable = env.executable
-    return _execute(env, wiring, env.argv, env.env, executable, own_session=own_session)
+    return execute(env, wiring, env.argv, env.env, executable, own_session=own_session)
 
 
-def _start_prepared(env: ExecEnv, wiring: Wiring) -> subprocess.Popen[bytes]:
+def _start_prepared(env: ExecEnv, wiring: Wiring, *, own_session: bool) -> subprocess.Popen[bytes]:
     with ExitStack() as always:
         report, theirs = os.pipe()
         always.callback(os.close, report)
@@ -73,7 +96,7 @@ def _start_prepared(env: ExecEnv, wiring: Wiring) -> subprocess.Popen[bytes]:
             task.seek(0)
             argv = (sys.executable, "-ISc", _PREPARE, str(task.fileno()), str(theirs))
             passed = (task.fileno(), theirs, *(fd for fd, _ in wiring.attached))
-            child = _execute(env, wiring, argv, {}, passed=passed)
+            child = execute(env, wiring, argv, {}, passed=passed, own_session=own_session)
         failure = os.read(report, _ERRNO.size)  # its end says that the command was executed
     if failure:
         child.wait()
@@ -93,7 +116,7 @@ def _task(env: ExecEnv, wiring: Wiring) -> bytes:
     return json.dumps(todo).encode()
 
 
-def _execute(
+def execute(
     env: ExecEnv,
     wiring: Wiring,
     argv: tuple[str, ...],
@@ -123,7 +146,7 @@ def _execute(
         raise _failure(env, error.errno or 0) from None
 
 
-def _failure(env: ExecEnv, errno: int, op: int = _EXEC) -> SpawnFailed:
+def _failure(env: ExecEnv, errno: int, op: int = EXEC) -> SpawnFailed:
     return explain(plan.Failed(step=0, op=op, errno=errno), env.argv[0])
 
 

@@ -6,28 +6,32 @@ a guard like every other command: when we go, however we go, nothing of it stays
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import select
 import signal
-import socket
 import sys
 import termios
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
+from fairlead.model.confine import Container
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import Bug
 from fairlead.model.params import Size
-from fairlead.spawn import plan, pty
+from fairlead.spawn import plan, pty, tree
+from fairlead.spawn.control import Control
 from fairlead.spawn.failure import explain
-from fairlead.spawn.start import Launched, launch_steps, open_directory
+from fairlead.spawn.start import Launched, StepsFor, launch_steps, open_place
 from fairlead.spawn.steps import Wiring, foreground_steps, session_steps
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _COPY = 64 * 1024
+_LOOK = 0.2  # seconds; the kernel tells of a stop only the parent, which is the guard
 _LAST_WORDS_MS = 20  # without a byte after the command's end, and we are done
 _LONGEST_LAST_WORDS = 0.2  # a descendant that floods is never quiet
 
@@ -36,39 +40,35 @@ class _Command:
     """A command, seen through its guard's socket. Signals for it may come before it runs."""
 
     guard: int
-    control: socket.socket
+    control: Control
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.pid = 0
         self.status: int | None = None
+        self._inside_pid = 0
         self._early: list[int] = []
-        self._reports = bytearray()
 
     def begin(self, launched: Launched) -> None:
         self.guard = launched.guard
         self.control = launched.control
-        self.control.setblocking(True)
+        self.control.socket.setblocking(True)
 
     def hear(self) -> bool:
         """Take the guard's next words; False once the command has ended."""
-        try:
-            data = self.control.recv(4096)
-        except ConnectionError:
-            data = b""
-        self._reports += data
-        for report in plan.parse_reports(self._reports):
+        heard, open_ = self.control.hear()
+        for report, sender in heard:
             match report:
+                case plan.Command():
+                    self._inside_pid = sender
                 case plan.Started():
-                    self._started(report.pid)
+                    self._started(self._inside_pid or report.pid)
                 case plan.Failed():
-                    os.waitpid(self.guard, 0)
+                    self._reap()
                     raise explain(report, self.name)
                 case plan.Exited():
                     self.status = report.status
-                case plan.Gone():
-                    pass
-        return bool(data) and self.status is None
+        return open_ and self.status is None
 
     def signal(self, number: int) -> None:
         if not self.pid:
@@ -79,12 +79,11 @@ class _Command:
 
     def finish(self) -> int:
         """Let go of the guard, which ends what is left, and return the exit code."""
-        with suppress(OSError):
-            self.control.shutdown(socket.SHUT_WR)
+        self.control.let_go()
         while self.status is None and self.hear():
             pass
         self.control.close()
-        os.waitpid(self.guard, 0)
+        self._reap()
         if self.status is None and not self.pid:
             raise Bug("the launcher ended without a word")
         if self.status is None:  # somebody killed the guard, and with it the command
@@ -92,6 +91,10 @@ class _Command:
         if os.WIFSIGNALED(self.status):
             return 128 + os.WTERMSIG(self.status)
         return os.WEXITSTATUS(self.status)
+
+    def _reap(self) -> None:
+        if self.guard:  # else it is not our own child
+            os.waitpid(self.guard, 0)
 
     def _started(self, pid: int) -> None:
         self.pid = pid
@@ -102,34 +105,68 @@ class _Command:
 def run(launcher: str, env: ExecEnv) -> int:
     """Run with our own standard streams; returns the command's exit code."""
     with ExitStack() as always:
-        directory = open_directory(env.cwd)
-        always.callback(os.close, directory)
-        wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=directory)
+        wiring = Wiring(stdin=0, stdout=1, stderr=2, directory=open_place(env, always))
         command = _Command(env.argv[0])
-        with _signals_forwarded(command):
-            command.begin(launch_steps(launcher, foreground_steps(env, wiring), wiring, always))
-            while command.hear():
+        # What is typed into our terminal reaches only who is below us.
+        with _signals_forwarded(command, everything=_container(env) is not None):
+            steps = partial(foreground_steps, env)
+            command.begin(_launched(launcher, env, steps, wiring, always))
+            while _heard(command):
                 pass
         return command.finish()
+
+
+def _heard(command: _Command) -> bool:
+    """Wait for the next word of the guard. In a terminal, stop when the command has stopped.
+
+    A Ctrl-Z stops everybody in the foreground. A program that stops itself and its group (an
+    editor, which takes the key itself) does not reach us out of its sandbox: whoever waits for us
+    would wait for ever. Seen twice, since what lets both of us go on may come to us first.
+    """
+    stopped = 0
+    while command.pid and any(map(os.isatty, (0, 1, 2))):
+        if select.select([command.control], [], [], _LOOK)[0]:
+            break
+        stopped = stopped + 1 if tree.is_stopped(command.pid) and _in_foreground() else 0
+        if stopped > 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            stopped = 0
+    return command.hear()
 
 
 def run_in_terminal(launcher: str, env: ExecEnv) -> int:
     """Run on a terminal of its own and copy between it and our streams."""
     with ExitStack() as always:
-        directory = open_directory(env.cwd)
-        always.callback(os.close, directory)
+        directory = open_place(env, always)
         master, slave = pty.open_pty(_own_size() or env.size, plain=False)
         always.callback(os.close, master)
         wiring = Wiring(stdin=slave, stdout=slave, stderr=slave, directory=directory)
         command = _Command(env.argv[0])
         with _signals_forwarded(command, everything=True):
             try:
-                command.begin(launch_steps(launcher, session_steps(env, wiring), wiring, always))
+                steps = partial(session_steps, env, own_group=_container(env) is None)
+                command.begin(_launched(launcher, env, steps, wiring, always))
             finally:
                 os.close(slave)
             with _raw_input(), _follow_size(master):
                 _copy(command, master)
         return command.finish()
+
+
+def _launched(
+    launcher: str, env: ExecEnv, steps: StepsFor, wiring: Wiring, always: ExitStack
+) -> Launched:
+    container = _container(env)
+    if container is not None:
+        from fairlead.spawn.container import launched
+
+        return launched(container, launcher, steps, wiring, always)
+    senders = env.confinement is not None
+    return launch_steps(launcher, steps(wiring), wiring, always, senders=senders)
+
+
+def _container(env: ExecEnv) -> Container | None:
+    return env.confinement.container if env.confinement is not None else None
 
 
 def _copy(command: _Command, master: int) -> None:
@@ -268,11 +305,28 @@ def _raw_input() -> Iterator[None]:
         yield
         return
     before = termios.tcgetattr(0)
-    tty.setraw(0, termios.TCSADRAIN)  # the usual way throws away what was typed ahead
+    # The usual way throws away what was typed ahead.
+    changed = _set_terminal(partial(tty.setraw, 0, termios.TCSADRAIN))
     try:
         yield
     finally:
-        termios.tcsetattr(0, termios.TCSADRAIN, before)
+        if changed:
+            _set_terminal(partial(termios.tcsetattr, 0, termios.TCSADRAIN, before))
+
+
+def _set_terminal(change: Callable[[], object]) -> bool:
+    """In the background the kernel stops us here. Continued there by whoever sent us a signal, we
+    leave the terminal to its owner: the signal is what has to be seen to."""
+    while True:
+        try:
+            change()
+        except termios.error as error:
+            if error.args[0] != errno.EINTR:
+                raise
+            if not _in_foreground():
+                return False
+        else:
+            return True
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The launcher's language: plans to it, reports from it, commands to its guard. Pure.
 
 `native/plan.h` and `native/report.h` are the other end. A plan is `FLP1`, its whole length, then
-steps: number, payload length, payload, zeros up to a multiple of four. Everything little endian.
+steps (`wire.py`). Everything little endian. The steps that confine are in `confine_plan.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Any
 
+from fairlead.model.confine import ConfineStep
 from fairlead.model.errors import BadRequest, Bug
 from fairlead.model.frozen import dataclass
+from fairlead.spawn import confine_plan, wire
+from fairlead.spawn.wire import Parts
 
 MAX_PLAN_BYTES = 8 * 1024 * 1024
 MAX_DESCRIPTORS = 256
@@ -141,6 +144,7 @@ Step = (
     | Environment
     | Exec
     | ExecFd
+    | ConfineStep
 )
 
 STEP_NAMES: dict[int, str] = {
@@ -160,8 +164,10 @@ STEP_NAMES: dict[int, str] = {
     13: "environment",
     14: "executable",
     15: "executable",
+    **confine_plan.NAMES,
 }
 EXEC_OPS = frozenset({14, 15})
+PLACE_OP, SERVE_OP = 34, 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +199,32 @@ class Gone:
     """No descendant is left, and neither is the guard."""
 
 
-Report = Failed | Started | Exited | Gone
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The launcher serves. If it was told of terminals, their directory came with this."""
 
-_U32 = Struct("<I")
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """The descriptor that came with this answers what the system call filter asks about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Its sender is the command. The kernel says who that is, if the receiver asked for it."""
+
+
+Report = Failed | Started | Exited | Gone | Ready | Listener | Command
+
 _HEADER = Struct("<4sI")
-_STEP = Struct("<II")
-_STEP_WORD = Struct("<III")
 _PAIR = Struct("<II")
 _LIMIT = Struct("<IIQQ")
 _REPORT = Struct("<Iiii")
 _COMMAND = Struct("<Ii")
 _MAGIC = b"FLP1"
-_PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
 
 _KILL_TREE = _COMMAND.pack(2, 0)
+_REQUEST_GUARD = _COMMAND.pack(1, 0)
 
 
 def encode(steps: Sequence[Step]) -> bytes:
@@ -246,60 +264,44 @@ def signal_tree(signum: int) -> bytes:
     return _COMMAND.pack(1, signum)
 
 
-def _strings(op: int, what: str, items: Sequence[bytes]) -> tuple[bytes, bytes, bytes]:
-    payload = b"\0".join(items) + b"\0" if items else b""
-    if payload.count(0) != len(items):
-        guilty = next(number for number, item in enumerate(items) if 0 in item)
-        raise BadRequest(f"{what} {_described(items[guilty], guilty)} contains a NUL byte")
-    size = len(payload)
-    return _STEP.pack(op, size), payload, _PADDING[size % 4]
+def request_guard() -> bytes:
+    """The request to a serving launcher for a guard. Its socket goes with it, and nothing else."""
+    return _REQUEST_GUARD
 
 
-def _described(item: bytes, number: int) -> str:
-    """An environment variable by its name, for its value may be a secret; the rest by number."""
-    name, equals, _ = item.partition(b"=")
-    return name.decode(errors="replace") if equals and 0 not in name else str(number)
-
-
-def _path(op: int, path: bytes) -> tuple[bytes, bytes, bytes]:
-    if 0 in path:
-        raise BadRequest(f"{STEP_NAMES[op]}: {path!r} contains a NUL byte")
-    size = len(path) + 1
-    return _STEP.pack(op, size), path + b"\0", _PADDING[size % 4]
-
-
-def _descriptors(step: Descriptors) -> tuple[bytes, ...]:
+def _descriptors(step: Descriptors) -> Parts:
     if len(step.pairs) > MAX_DESCRIPTORS:
         raise BadRequest(f"descriptors: at most {MAX_DESCRIPTORS}, not {len(step.pairs)}")
-    return _STEP.pack(4, 8 * len(step.pairs)), *(_PAIR.pack(*pair) for pair in step.pairs)
+    return wire.HEAD.pack(4, 8 * len(step.pairs)), *(_PAIR.pack(*pair) for pair in step.pairs)
 
 
-def _argv(step: Argv) -> tuple[bytes, bytes, bytes]:
+def _argv(step: Argv) -> Parts:
     if not step.items:
         raise BadRequest("arguments: empty; the program's name comes first")
-    return _strings(12, "argument", step.items)
+    return wire.strings(12, step.items, "argument")
 
 
-_BARE = {op: (_STEP.pack(op, 0),) for op in (2, 3, 8)}
-_ENCODERS: dict[type, Callable[[Any], tuple[bytes, ...]]] = {
-    Guard: lambda step: (_STEP_WORD.pack(1, 4, step.own_session | step.own_group << 1),),
+_BARE = {op: wire.bare(op) for op in (2, 3, 8)}
+_ENCODERS: dict[type, Callable[[Any], Parts]] = {
+    Guard: lambda step: wire.one_word(1, step.own_session | step.own_group << 1),
     Session: lambda _: _BARE[2],
     ProcessGroup: lambda _: _BARE[3],
     Descriptors: _descriptors,
-    ControllingTty: lambda step: (_STEP_WORD.pack(5, 4, step.fd),),
-    ParentDeathSignal: lambda step: (_STEP.pack(6, 8), _PAIR.pack(step.signal, step.parent)),
+    ControllingTty: lambda step: wire.one_word(5, step.fd),
+    ParentDeathSignal: lambda step: (wire.HEAD.pack(6, 8), _PAIR.pack(step.signal, step.parent)),
     Limit: lambda step: (
-        _STEP.pack(7, 24),
+        wire.HEAD.pack(7, 24),
         _LIMIT.pack(step.resource, 0, _unsigned(step.soft), _unsigned(step.hard)),
     ),
     ResetSignals: lambda _: _BARE[8],
-    WorkingDirectory: lambda step: _path(9, step.path),
-    WorkingDirectoryFd: lambda step: (_STEP_WORD.pack(10, 4, step.fd),),
-    Umask: lambda step: (_STEP_WORD.pack(11, 4, step.mode),),
+    WorkingDirectory: lambda step: wire.path(9, step.path, STEP_NAMES[9]),
+    WorkingDirectoryFd: lambda step: wire.one_word(10, step.fd),
+    Umask: lambda step: wire.one_word(11, step.mode),
     Argv: _argv,
-    Environment: lambda step: _strings(13, "environment:", step.items),
-    Exec: lambda step: _path(14, step.path),
-    ExecFd: lambda step: (_STEP_WORD.pack(15, 4, step.fd),),
+    Environment: lambda step: wire.strings(13, step.items, "environment:"),
+    Exec: lambda step: wire.path(14, step.path, STEP_NAMES[14]),
+    ExecFd: lambda step: wire.one_word(15, step.fd),
+    **confine_plan.ENCODERS,
 }
 
 
@@ -316,11 +318,11 @@ def _limit(resource: int, soft: int, hard: int) -> Limit:
 def _split(plan: bytes) -> Iterator[tuple[int, bytes]]:
     at = _HEADER.size
     while at < len(plan):
-        if at + _STEP.size > len(plan):
+        if at + wire.HEAD.size > len(plan):
             raise ValueError("a step reaches out of the plan")
-        op, size = _STEP.unpack_from(plan, at)
-        begin = at + _STEP.size
-        at = begin + size + len(_PADDING[size % 4])
+        op, size = wire.HEAD.unpack_from(plan, at)
+        begin = at + wire.HEAD.size
+        at = begin + size + len(wire.PADDING[size % 4])
         if at > len(plan) or any(plan[begin + size : at]):
             raise ValueError("a step reaches out of the plan")
         yield op, plan[begin : begin + size]
@@ -336,27 +338,10 @@ def _decode_step(op: int, payload: bytes) -> Step:
         raise ValueError(f"{STEP_NAMES[op]}: malformed: {error}") from error
 
 
-def _word(payload: bytes) -> int:
-    number: int = _U32.unpack(payload)[0]
-    return number
-
-
 def _bare(step: Step, payload: bytes) -> Step:
     if payload:
         raise ValueError("has a payload")
     return step
-
-
-def _strings_of(payload: bytes) -> tuple[bytes, ...]:
-    *items, end = payload.split(b"\0")
-    if end:
-        raise ValueError("unterminated")
-    return tuple(items)
-
-
-def _path_of(payload: bytes) -> bytes:
-    (path,) = _strings_of(payload)
-    return path
 
 
 def _limit_of(payload: bytes) -> Limit:
@@ -365,21 +350,22 @@ def _limit_of(payload: bytes) -> Limit:
 
 
 _DECODERS: dict[int, Callable[[bytes], Step]] = {
-    1: lambda payload: Guard(bool(_word(payload) & 1), bool(_word(payload) & 2)),
+    1: lambda payload: Guard(bool(wire.word_of(payload) & 1), bool(wire.word_of(payload) & 2)),
     2: lambda payload: _bare(Session(), payload),
     3: lambda payload: _bare(ProcessGroup(), payload),
     4: lambda payload: Descriptors(tuple(_PAIR.iter_unpack(payload))),
-    5: lambda payload: ControllingTty(_word(payload)),
+    5: lambda payload: ControllingTty(wire.word_of(payload)),
     6: lambda payload: ParentDeathSignal(*_PAIR.unpack(payload)),
     7: _limit_of,
     8: lambda payload: _bare(ResetSignals(), payload),
-    9: lambda payload: WorkingDirectory(_path_of(payload)),
-    10: lambda payload: WorkingDirectoryFd(_word(payload)),
-    11: lambda payload: Umask(_word(payload)),
-    12: lambda payload: Argv(_strings_of(payload)),
-    13: lambda payload: Environment(_strings_of(payload)),
-    14: lambda payload: Exec(_path_of(payload)),
-    15: lambda payload: ExecFd(_word(payload)),
+    9: lambda payload: WorkingDirectory(wire.path_of(payload)),
+    10: lambda payload: WorkingDirectoryFd(wire.word_of(payload)),
+    11: lambda payload: Umask(wire.word_of(payload)),
+    12: lambda payload: Argv(wire.strings_of(payload)),
+    13: lambda payload: Environment(wire.strings_of(payload)),
+    14: lambda payload: Exec(wire.path_of(payload)),
+    15: lambda payload: ExecFd(wire.word_of(payload)),
+    **confine_plan.DECODERS,
 }
 
 
@@ -393,4 +379,10 @@ def _parse_report(kind: int, a: int, b: int, c: int) -> Report:
             return Exited(a, bool(b))
         case 4:
             return Gone()
+        case 5:
+            return Ready()
+        case 6:
+            return Listener()
+        case 7:
+            return Command()
     raise Bug(f"the launcher sent a report of unknown kind {kind}")

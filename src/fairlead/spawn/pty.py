@@ -18,9 +18,14 @@ LINE_ENDS = re.compile(rb"[\n\r\x04]")
 _IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
 
 
-def open_pty(size: Size, *, plain: bool) -> tuple[int, int]:
-    """(master, slave). `plain` turns echo and newline translation off: for shells we drive."""
-    master, slave = _open()
+_PTY_LOCK = 0x40045431  # TIOCSPTLCK
+_PTY_PEER = 0x5441  # TIOCGPTPEER
+
+
+def open_pty(size: Size, *, plain: bool, terminals: int = -1) -> tuple[int, int]:
+    """(master, slave). `plain` turns echo and newline translation off: for shells we drive.
+    `terminals` is the directory of a devpts that is not our own."""
+    master, slave = _open(terminals)
     try:
         resize(master, size)
         if plain:
@@ -32,14 +37,26 @@ def open_pty(size: Size, *, plain: bool) -> tuple[int, int]:
     return master, slave
 
 
-def _open() -> tuple[int, int]:
+def _open(terminals: int) -> tuple[int, int]:
     try:
-        return os.openpty()
+        return os.openpty() if terminals < 0 else _opened_in(terminals)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         text = "no terminal is left on this machine (/proc/sys/kernel/pty/max)"
         raise OSError(error.errno, text) from None
+
+
+def _opened_in(terminals: int) -> tuple[int, int]:
+    """No path inside is ever looked up: the terminal's other end is asked of the kernel."""
+    flags = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
+    master = os.open("ptmx", flags, dir_fd=terminals)
+    try:
+        fcntl.ioctl(master, _PTY_LOCK, struct.pack("i", 0))
+        return master, fcntl.ioctl(master, _PTY_PEER, flags)
+    except BaseException:
+        os.close(master)
+        raise
 
 
 def resize(master: int, size: Size) -> None:

@@ -8,15 +8,10 @@ command runs, and gets the next plan and its descriptors over its socket.
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from fairlead.spawn import plan
-from fairlead.spawn.start import INLINE_PLAN, Launched, start_waiting
+from fairlead.spawn.start import Launched, StepsFor, send_plan, start_waiting
 from fairlead.spawn.steps import Wiring
-
-StepsFor = Callable[[Wiring], Sequence[plan.Step]]
 
 WORTH_IT_AFTER = 2  # starts: a program that runs one command needs no spare
 
@@ -34,18 +29,14 @@ class Spare:
         waiting = self._waiting
         if waiting is None:
             return None
-        places, fds = wiring.sent()
-        encoded = plan.encode(steps(places))
-        if len(encoded) > INLINE_PLAN:
-            return None
-        self._waiting = None
         try:
-            sent = socket.send_fds(waiting.control, [encoded], fds)
+            if not send_plan(waiting, steps, wiring):
+                return None
         except OSError:  # somebody ended it
+            self._waiting = None
             _discard(waiting)
             return None
-        if sent < len(encoded):
-            waiting.control.sendall(encoded[sent:])
+        self._waiting = None
         return waiting
 
     def due(self) -> bool:

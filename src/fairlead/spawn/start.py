@@ -5,18 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from fairlead.model.confine import ANYTHING, CheckedDirectory, Identity
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, SpawnFailed
 from fairlead.model.frozen import dataclass
 from fairlead.model.params import Stdin
+from fairlead.model.shown import in_a_line
 from fairlead.spawn import plan, pty
+from fairlead.spawn.control import Control, pair
 from fairlead.spawn.steps import Wiring
 
 _OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # what we lack, not what was asked wrongly
+StepsFor = Callable[[Wiring], Sequence[plan.Step]]
+
+_PATIENCE = 5.0  # seconds; a launcher that reads takes milliseconds for the longest plan
 INLINE_PLAN = 96 * 1024  # what a socket takes at once, with room to spare
 
 
@@ -32,19 +38,19 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A launcher that has its plan."""
+    """A launcher that has its plan, or waits for it. `guard` is 0 if it is not our own child."""
 
     guard: int
-    control: socket.socket
+    control: Control
 
 
-def open_ends(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> Ends:
-    """Open what the command needs. `always` closes its ends, `on_failure` ours as well."""
-    directory = open_directory(env.cwd)
-    always.callback(os.close, directory)
-    attached = _attach(env.attached or {}, always)
+def open_ends(env: ExecEnv, on_failure: ExitStack, always: ExitStack, terminals: int = -1) -> Ends:
+    """Open what the command needs. `always` closes its ends, `on_failure` ours as well. A terminal
+    is one of `terminals` if that is the directory of a devpts."""
+    directory = open_place(env, always)
+    attached = attach(env.attached or {}, always)
     if env.tty:
-        master, slave = pty.open_pty(env.size, plain=env.plain_tty)
+        master, slave = pty.open_pty(env.size, plain=env.plain_tty, terminals=terminals)
         on_failure.callback(os.close, master)
         always.callback(os.close, slave)
         # A descriptor of its own for writing: reading may end, and close, in another thread.
@@ -66,32 +72,63 @@ def open_ends(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> Ends:
 
 
 def launch_steps(
-    launcher: str, steps: Sequence[plan.Step], wiring: Wiring, on_failure: ExitStack
+    launcher: str,
+    steps: Sequence[plan.Step],
+    wiring: Wiring | None,
+    on_failure: ExitStack,
+    *,
+    senders: bool = False,
 ) -> Launched:
-    """Execute the launcher with its plan. Returns once it runs, not once the command does."""
-    ours, theirs = socket.socketpair()
-    on_failure.callback(ours.close)
+    """Execute the launcher with its plan. Returns once it runs, not once the command does. With
+    `senders` its reports come with the pids of the processes that send them."""
+    control, theirs = pair(senders=senders)
+    on_failure.callback(control.close)
     encoded = plan.encode(steps)
     with theirs, ExitStack() as always:
-        source = _offer_plan(encoded, ours, theirs.fileno(), always)
-        inherited = {source, wiring.directory, *(fd for fd, _ in wiring.pairs)}
-        guard = _execute(launcher, source, theirs.fileno(), inherited)
-    return Launched(guard, ours)
+        source = _offer_plan(encoded, control.socket, theirs.fileno(), always)
+        inherited = {source} if wiring is None else {source, *wiring.fds}
+        guard = _execute(launcher, source, theirs.fileno(), inherited, apart=_leaves(steps))
+    return Launched(guard, control)
+
+
+def _leaves(steps: Sequence[plan.Step]) -> bool:
+    """Whether it is to have a group of its own: it gets that at once, or what stops our group
+    could stop it before it has left."""
+    return any(isinstance(step, plan.Guard) and step.own_group for step in steps)
 
 
 def start_waiting(launcher: str) -> Launched:
     """Execute the launcher without a plan: it waits for one, and leaves if none can come."""
-    ours, theirs = socket.socketpair()
+    control, theirs = pair(senders=False)
     with theirs:
-        return Launched(_execute(launcher, theirs.fileno(), theirs.fileno(), set()), ours)
+        return Launched(_execute(launcher, theirs.fileno(), theirs.fileno(), set()), control)
 
 
-def _execute(launcher: str, source: int, control: int, inherited: set[int]) -> int:
+def send_plan(launched: Launched, steps: StepsFor, wiring: Wiring, most: int = INLINE_PLAN) -> bool:
+    """Give a launcher that waits its plan and its descriptors. False if the plan is too long. One
+    that the socket does not take at once is taken as the launcher reads it, so it must."""
+    places, fds = wiring.sent()
+    encoded = plan.encode(steps(places))
+    if len(encoded) > most:
+        return False
+    control = launched.control.socket
+    control.settimeout(_PATIENCE)
+    sent = socket.send_fds(control, [encoded], fds)
+    if sent < len(encoded):
+        control.sendall(memoryview(encoded)[sent:])
+    return True
+
+
+def _execute(
+    launcher: str, source: int, control: int, inherited: set[int], *, apart: bool = False
+) -> int:
     """`posix_spawn` forks as cheaply as the kernel can; all else is the launcher's work."""
     inherited = inherited | {control}
     argv = ("fairlead-guard", "exec", str(source), str(control))
     actions = [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in inherited]  # onto itself: no close-on-exec
     try:
+        if apart:
+            return os.posix_spawn(launcher, argv, {}, file_actions=actions, setpgroup=0)
         return os.posix_spawn(launcher, argv, {}, file_actions=actions)
     except OSError as error:
         number = error.errno or 0
@@ -117,8 +154,22 @@ def _in_memory(content: bytes, always: ExitStack) -> int:
     return fd
 
 
-def _attach(attached: Mapping[int, bytes], always: ExitStack) -> tuple[tuple[int, int], ...]:
+def attach(attached: Mapping[int, bytes], always: ExitStack) -> tuple[tuple[int, int], ...]:
+    """Each in a descriptor of ours, with the number that the command finds it under."""
     return tuple((_in_memory(content, always), number) for number, content in attached.items())
+
+
+def open_place(env: ExecEnv, always: ExitStack) -> int | CheckedDirectory:
+    """Where the command starts: our descriptor, or what its path has to be where it sees other
+    mounts than we do. What a container does not show is the image's own, if anything."""
+    container = env.confinement.container if env.confinement is not None else None
+    if container is not None and not container.shows(os.fspath(env.cwd)):
+        return CheckedDirectory(os.fspath(env.cwd), ANYTHING)
+    directory = open_directory(env.cwd)
+    always.callback(os.close, directory)
+    if env.confinement is None or not env.confinement.mount_namespace:
+        return directory
+    return CheckedDirectory(os.fspath(env.cwd), Identity(*_identity(directory)))
 
 
 def open_directory(cwd: Path) -> int:
@@ -126,13 +177,13 @@ def open_directory(cwd: Path) -> int:
     try:
         return os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise BadRequest(f"workdir: no such directory: {cwd}") from None
+        raise BadRequest(f"workdir: no such directory: {in_a_line(cwd)}") from None
     except NotADirectoryError:
-        raise BadRequest(f"workdir: not a directory: {cwd}") from None
+        raise BadRequest(f"workdir: not a directory: {in_a_line(cwd)}") from None
     except OSError as error:
         if error.errno in _OURS:
             raise
-        raise BadRequest(f"workdir: {cwd}: {error.strerror}") from None
+        raise BadRequest(f"workdir: {in_a_line(cwd)}: {error.strerror}") from None
 
 
 def _open_stdin(env: ExecEnv, on_failure: ExitStack, always: ExitStack) -> tuple[int, int]:

@@ -29,8 +29,8 @@ class InputStream:
             raise BadRequest("stdin is closed for this session")
         if len(self._pending) + len(data) > MAX_PENDING:
             raise BadRequest(
-                f"the session has not read {len(self._pending)} bytes of earlier input; "
-                f"at most {MAX_PENDING} bytes can wait"
+                f"nothing was written: {len(data)} bytes are too many, {len(self._pending)} still "
+                f"wait to be read and at most {MAX_PENDING} can"
             )
         waiting = bool(self._pending)
         self._pending += data

@@ -33,6 +33,12 @@ def is_alive(pid: int) -> bool:
     return fields is not None and fields[0] != "Z"
 
 
+def is_stopped(pid: int) -> bool:
+    """It was told to stop, and nobody has told it to go on."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] == "T"
+
+
 def parent(pid: int) -> int | None:
     """Whose child it is."""
     fields = _stat(pid)
@@ -74,6 +80,20 @@ def command_line(pid: int) -> tuple[str, ...]:
         words = (_PROC / str(pid) / "cmdline").read_bytes().split(b"\0")[:-1]
         return tuple(os.fsdecode(word) for word in words)
     return ()
+
+
+def number_inside(pid: int) -> int:
+    """Its number in the pid namespace it lives in; what it takes for its own."""
+    with suppress(OSError, StopIteration, ValueError):
+        lines = (_PROC / str(pid) / "status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("NSpid:")).split()[-1])
+    return pid
+
+
+def shared_memory(pid: int) -> tuple[int, str]:
+    """Its /dev/shm, whichever mounts it lives among: a descriptor, and the path there."""
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(_PROC / str(pid) / "root/dev/shm", flags), "/dev/shm"
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -28,7 +28,7 @@ class FakeProcess:
 
     def __init__(self, env: ExecEnv, sink: OutputSink, pid: int) -> None:
         self.env = env
-        self.pid = pid
+        self.pid = self.inner_pid = pid
         self.size = env.size
         self.signals: list[int] = []
         self.ignores: frozenset[int] = frozenset()
@@ -74,6 +74,9 @@ class FakeProcess:
     def close_stdin(self) -> None:
         self._input_ended = True
         self._more_input.set()
+
+    def shared_directory(self) -> tuple[int, str] | None:
+        return None
 
     def resize(self, size: Size) -> None:
         if not self.env.tty:
@@ -156,6 +159,7 @@ class FakeSpawner:
     def __init__(self, play: Play = says_its_argv) -> None:
         self.spawned: list[ExecEnv] = []
         self.processes: list[FakeProcess] = []
+        self.released: list[str] = []  # agents
         self.closed = False
         self._play = play
         self._pids = itertools.count(_FIRST_PID)
@@ -166,6 +170,9 @@ class FakeSpawner:
         self.processes.append(process)
         process.start(self._play)
         return process
+
+    def release(self, agent: str) -> None:
+        self.released.append(agent)
 
     async def close(self) -> None:
         """End every play that still runs."""

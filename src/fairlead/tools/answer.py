@@ -8,9 +8,12 @@ from typing import Any
 
 from fairlead.model.frozen import replace
 from fairlead.model.output import ExecOutput, Status, StreamOutput
+from fairlead.model.shown import escaped
 from fairlead.tools.model import ToolOutput
 from fairlead.tools.structured import structured
 from fairlead.tools.text import Shaped, invalid_bytes, shape
+
+LONGEST_REFUSAL = 4096  # characters
 
 Format = Callable[[ExecOutput, Shaped], str]
 
@@ -38,8 +41,10 @@ def answer(
     )
 
 
-def refusal(status: Status, message: str, kind: str) -> ToolOutput:
-    """The answer to a call that did not run."""
+def refusal(status: Status, text: str, kind: str) -> ToolOutput:
+    """The answer to a call that did not run. What it quotes was checked by nobody."""
+    cut = text if len(text) <= LONGEST_REFUSAL else f"{text[:LONGEST_REFUSAL]}… (cut)"
+    message = escaped(cut, keep="\n\t")
     return ToolOutput(
         content=message,
         success=False,

@@ -8,6 +8,7 @@ from fairlead.model.errors import BadRequest
 from fairlead.model.params import SandboxPermissions
 from fairlead.tools.fields import Field
 from fairlead.tools.kinds import choice, flag, integer, session_ref, text, texts
+from fairlead.tools.permissions import additional, fold_additional
 
 DAY_MS = 24 * 60 * 60 * 1000
 DEFAULT_TIMEOUT_MS = 10_000
@@ -57,8 +58,13 @@ PERMISSIONS = (
     Field(
         "sandbox_permissions",
         choice(SandboxPermissions),
-        "require_escalated asks to run outside the sandbox (a person decides). "
-        "Default: use_default.",
+        "require_escalated asks to run outside the sandbox, with_additional_permissions to run "
+        "inside with more (a person decides). Default: use_default.",
+    ),
+    Field(
+        "additional_permissions",
+        additional(),
+        "What more: directories by absolute path, the network.",
     ),
     Field(
         "justification",
@@ -87,7 +93,7 @@ def fold_escalation(tool: str, values: dict[str, Any]) -> dict[str, Any]:
     values["sandbox_permissions"] = said or older or SandboxPermissions.USE_DEFAULT
     # An empty suggestion would read as "every command" to whoever stores it as a rule.
     values["prefix_rule"] = values["prefix_rule"] or None
-    return values
+    return fold_additional(tool, values)
 
 
 def _permissions(escalated: bool) -> SandboxPermissions:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from fairlead.model.frozen import dataclass
-from fairlead.model.params import SandboxPermissions, Size, Stdin
+from fairlead.model.params import ExtraPermissions, SandboxPermissions, Size, Stdin
 from fairlead.tools.answer import answer
 from fairlead.tools.common import (
     LOGIN,
@@ -99,6 +99,7 @@ class Args:
     rows: int
     cols: int
     sandbox_permissions: SandboxPermissions
+    additional_permissions: ExtraPermissions | None
     justification: str | None
     prefix_rule: tuple[str, ...] | None
     process_id: int | None

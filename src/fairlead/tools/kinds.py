@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -119,9 +119,9 @@ def flag() -> Kind:
     return Kind({"type": "boolean"}, check)
 
 
-def choice(allowed: type[StrEnum]) -> Kind:
-    """One word of an enumeration."""
-    words = {member.value: member for member in allowed}
+def choice(allowed: Iterable[StrEnum]) -> Kind:
+    """One word of an enumeration, or of some of its words."""
+    words: dict[str, StrEnum] = {member.value: member for member in allowed}
     listed = ", ".join(f'"{word}"' for word in words)
 
     def check(value: object, where: str) -> StrEnum:

@@ -49,6 +49,7 @@ class LocalShellPayload:
     workdir: object = None
     timeout_ms: object = None
     sandbox_permissions: object = None
+    additional_permissions: object = None
     justification: object = None
     prefix_rule: object = None
 

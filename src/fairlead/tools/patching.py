@@ -35,7 +35,8 @@ async def apply(call: Call, params: ExecParams, body: str, directory: Path) -> A
 
     try:
         patch = parse(body)
-        verified = await asyncio.to_thread(verify, patch, directory, None)
+        check = call.box.orchestrator.write_check()
+        verified = await asyncio.to_thread(verify, patch, directory, None, check)
         asked = _as_asked(params, body, directory, verified.paths)
         grant = await call.box.orchestrator.permit(asked)
         # A thread that writes files can't be stopped half-way, so a cancelled caller stays.

@@ -44,6 +44,7 @@ OUTPUT_SCHEMA: dict[str, Any] = {
         "total_bytes": {"type": "integer"},
         "dropped_bytes": {"type": "integer", "description": "No longer kept anywhere."},
         "matches": {"type": "integer", "description": "Lines that match, shown or not."},
+        "more_matches": {"type": "boolean", "description": "They are not all counted."},
         "first_line": {"type": "integer"},
         "last_line": {"type": "integer"},
     },
@@ -182,7 +183,7 @@ def _answer(args: Args, session: Session, log: OutputLog) -> ToolOutput:
             stream = log.collect(start, stop, max(budget, 2)).stream()
         case Mode.GREP:
             found = _grep(args, log, budget)
-            more = {"matches": found.total}
+            more = {"matches": found.total, "more_matches": found.stopped or None}
             stream = StreamOutput(head=_matches_text(found))
         case Mode.TAIL:
             lines = log.tail_lines(args.tail_lines or 1, max_bytes=budget).lines
@@ -222,6 +223,7 @@ def _header(data: dict[str, Any]) -> str:
         told += f"\nTotal lines: {data['total_lines']}"
     if "matches" in data:
         told += f"\nMatching lines: {data['matches']}"
+        told += " or more" if "more_matches" in data else ""
     if "first_line" in data:
         told += f"\nLines: {data['first_line']}..{data['last_line']}"
     return told

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from fairlead.model.errors import BadRequest, ExecError, Rejected, SpawnFailed
 from fairlead.model.output import Status
+from fairlead.model.shown import in_a_line
 from fairlead.tools import catalogue
 from fairlead.tools.answer import refusal
 from fairlead.tools.families import specs_of
@@ -102,7 +103,8 @@ class ToolRegistry:
         """The handler of a tool, by its name or an alias."""
         found = self._handlers.get(catalogue.canonical(name))
         if found is None:
-            raise BadRequest(f"unknown tool {name!r}; there are: {', '.join(self._handlers)}")
+            there_are = ", ".join(self._handlers)
+            raise BadRequest(f"unknown tool '{in_a_line(name)}'; there are: {there_are}")
         return found
 
     async def handle(self, invocation: ToolInvocation) -> ToolOutput:

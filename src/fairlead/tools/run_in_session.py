@@ -9,6 +9,7 @@ from fairlead.model.frozen import dataclass, replace
 from fairlead.model.output import Ending, ExecOutput
 from fairlead.model.params import ExecParams, Shell, ShellKind, Stdin
 from fairlead.session.session import Session
+from fairlead.shells.integration import INTEGRATIONS
 from fairlead.tools.answer import answer
 from fairlead.tools.common import MAX_TOKENS, timeout_ms
 from fairlead.tools.fields import Arguments, Field
@@ -42,7 +43,7 @@ ARGUMENTS = Arguments(
         "null: the command reads nothing; open: it reads what is typed into the session.",
         default=Stdin.NULL,
     ),
-    Field("shell", choice(ShellKind), "The kind of shell to start where none runs yet."),
+    Field("shell", choice(INTEGRATIONS), "The kind of shell to start where none runs yet."),
     MAX_TOKENS,
 )
 
@@ -77,6 +78,7 @@ async def run(args: Args, call: Call) -> ToolOutput:
         session, done = await live.run_in(call.session(args.session_id), task)
     else:
         session, done = await live.run_in_own(call.agent, _shell(args, call), task)
+    call.box.orchestrator.settle()  # the shell goes on, but this command has ended
     output = _output(session, done)
     more: dict[str, Any] = {"session_id": session.id}
     if done.cwd:
@@ -113,4 +115,5 @@ def _output(session: Session, done: LiveOutput) -> ExecOutput:
         wall_time=done.wall_time,
         ending=ending,
         warnings=(*done.warnings, *((session.log.problem,) if session.log.problem else ())),
+        denials=session.take_denials(),
     )

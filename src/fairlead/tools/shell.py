@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.model.frozen import dataclass
-from fairlead.model.params import SandboxPermissions
+from fairlead.model.params import ExtraPermissions, SandboxPermissions
 from fairlead.tools.answer import answer
 from fairlead.tools.common import (
     DEFAULT_OUTPUT_TOKENS,
@@ -47,6 +47,7 @@ class Args:
     workdir: str | None
     timeout_ms: int
     sandbox_permissions: SandboxPermissions
+    additional_permissions: ExtraPermissions | None
     justification: str | None
     prefix_rule: tuple[str, ...] | None
 
@@ -64,6 +65,7 @@ def parse_local(payload: LocalShellPayload) -> Args:
             "workdir": payload.workdir,
             "timeout_ms": payload.timeout_ms,
             "sandbox_permissions": payload.sandbox_permissions,
+            "additional_permissions": payload.additional_permissions,
             "justification": payload.justification,
             "prefix_rule": payload.prefix_rule,
         }

@@ -6,7 +6,7 @@ import asyncio
 
 from fairlead.model.frozen import dataclass
 from fairlead.model.output import ExecOutput
-from fairlead.model.params import SandboxPermissions
+from fairlead.model.params import ExtraPermissions, SandboxPermissions
 from fairlead.tools.answer import answer
 from fairlead.tools.common import (
     DEFAULT_OUTPUT_TOKENS,
@@ -52,6 +52,7 @@ class Args:
     login: bool
     timeout_ms: int
     sandbox_permissions: SandboxPermissions
+    additional_permissions: ExtraPermissions | None
     justification: str | None
     prefix_rule: tuple[str, ...] | None
 

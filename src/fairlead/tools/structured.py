@@ -82,7 +82,7 @@ def structured(output: ExecOutput, shaped: Shaped) -> dict[str, Any]:
         **_left_behind(output.ending),
         "output_held_open": output.output_held_open or None,
         "waiting_for_input": output.waiting_for_input or None,
-        "denials": output.facts.get("denials") or None,
+        "denials": output.facts.get("denials") or [one.facts for one in output.denials] or None,
         "warnings": list(output.warnings) or None,
         "sandbox": output.facts.get("sandbox"),
         "approval": output.facts.get("approval"),

@@ -12,7 +12,15 @@ from fairlead.live import LiveShells
 from fairlead.model.errors import BadRequest, UnknownSession
 from fairlead.model.frozen import dataclass, field, replace
 from fairlead.model.output import ExecOutput
-from fairlead.model.params import ExecParams, SandboxPermissions, Shell, Size, Stdin
+from fairlead.model.params import (
+    ExecParams,
+    ExtraPermissions,
+    SandboxPermissions,
+    Shell,
+    Size,
+    Stdin,
+)
+from fairlead.model.shown import in_a_line
 from fairlead.orchestrator import ToolOrchestrator
 from fairlead.session.hub import EventHub
 from fairlead.session.session import Session
@@ -69,6 +77,7 @@ class Wish:
     stdin: Stdin = Stdin.NULL
     timeout_ms: int | None = None
     sandbox_permissions: SandboxPermissions = SandboxPermissions.USE_DEFAULT
+    additional_permissions: ExtraPermissions | None = None
     justification: str | None = None
     prefix_rule: tuple[str, ...] | None = None
     process_id: int | None = None
@@ -112,7 +121,7 @@ def working_directory(call: Call, workdir: str | None) -> Path:
     try:
         return call.box.cwd / Path(workdir).expanduser()
     except RuntimeError:
-        user = Path(workdir).parts[0]
+        user = in_a_line(Path(workdir).parts[0])
         raise BadRequest(f"workdir: there is no user {user} with a home directory") from None
 
 
@@ -130,6 +139,7 @@ def _request(call: Call, wish: Wish, argv: tuple[str, ...]) -> ExecParams:
         stdin=Stdin.OPEN if wish.tty else wish.stdin,
         timeout=None if wish.timeout_ms is None else wish.timeout_ms / 1000,
         sandbox_permissions=wish.sandbox_permissions,
+        extra=wish.additional_permissions,
         justification=wish.justification,
         prefix_rule=wish.prefix_rule,
         session_id=wish.process_id,

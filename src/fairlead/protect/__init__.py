@@ -1,0 +1,1 @@
+"""Names inside writable roots that must not change, and what appears under them anyway."""
