@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import floors, report, rotation, table
+from benchmarks import floors, probes, report, rotation, table
 from benchmarks.cases import CASES
 from benchmarks.link import adopt_orphans
 from benchmarks.model import Bench, Case, Row
@@ -117,6 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bench = Bench(floors=built, peers=default_place(), scratch=place, quick=options.quick)
         results = run(chosen, seconds, bench)
     print(table.summary([(case, rows) for _, case, rows in results]))
+    if not options.quick and not options.only:
+        print(f"\nwhat confined commands try\n{probes.table()}")
     print(f"\ntook {time.monotonic() - started:.0f} s")
     if options.json:
         options.json.write_text(json.dumps(as_data(results), indent=1) + "\n")

@@ -106,6 +106,14 @@ def codex_binary(peers: Path) -> str | None:
     return str(found[0]) if found else shutil.which("codex")
 
 
+def srt_program(peers: Path) -> tuple[str, ...] | None:
+    """Anthropic's sandbox-runtime: a script for node."""
+    script = peers / "npm" / "node_modules" / ".bin" / "srt"
+    found = str(script) if script.exists() else shutil.which("srt")
+    node = shutil.which("node")
+    return (node, found) if found and node else None
+
+
 def _python_of(rival: Rival, peers: Path) -> Path | None:
     if rival.needs is None:
         return Path(sys.executable)
@@ -119,7 +127,8 @@ def versions(peers: Path) -> list[str]:
     for name in sorted({rival.needs for rival in RIVALS if rival.needs}):
         told = peers.glob(f"{name}/lib/python*/site-packages/{name.replace('-', '_')}-*.dist-info")
         found += [path.name.removesuffix(".dist-info").replace("-", " ") for path in told]
-    manifest = peers / "npm" / "node_modules" / "@openai" / "codex" / "package.json"
-    if manifest.exists():
-        found.append(f"codex {json.loads(manifest.read_text())['version']}")
+    for name, package in (("codex", "@openai/codex"), ("srt", "@anthropic-ai/sandbox-runtime")):
+        manifest = peers / "npm" / "node_modules" / package / "package.json"
+        if manifest.exists():
+            found.append(f"{name} {json.loads(manifest.read_text())['version']}")
     return found

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).with_name("peers.txt")
-NPM_PACKAGES = ("@openai/codex",)
+NPM_PACKAGES = ("@openai/codex", "@anthropic-ai/sandbox-runtime")
 RECENT_PYTHONS = ("3.14", "3.13", "3.12")  # OpenHands needs 3.12
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.cases import (
     cli,
+    confined,
     echo,
     flood,
     idle,
@@ -13,11 +14,14 @@ from benchmarks.cases import (
     pty_output,
     session_command,
     shells,
+    tax,
 )
 from benchmarks.model import Case
 
 CASES: dict[str, Case] = {
     "one-shot": one_shot,
+    "confined": confined,
+    "tax": tax,
     "shells": shells,
     "echo": echo,
     "session-command": session_command,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from pathlib import Path
 
-from benchmarks.cases.common import LATENCY, program
+from benchmarks.cases.common import LATENCY, fairlead, program
 from benchmarks.figures import latency as figures
 from benchmarks.model import Bench, Contender, Pace, Target
 from benchmarks.rivals import NOT_INSTALLED, codex_binary
@@ -24,25 +22,26 @@ def pace(bench: Bench) -> Pace:
 def contenders(bench: Bench) -> list[Contender]:
     true, codex = program("true"), codex_binary(bench.peers)
     bare = bench.floor("spawn", sys.executable, "-c", "pass")
-    run = (*_fairlead(), "run", "--", true)
-    call = (*_fairlead(), "call", "shell", '{"command": ["true"]}')
+    bare_run = (*fairlead(), "run", "--preset", "full-access", "--", true)
+    confined_run = (*fairlead(), "run", "--cwd", str(bench.scratch), "--", true)
+    sandbox = (*fairlead(), "sandbox", "--cwd", str(bench.scratch), "--", true)
+    call = (*fairlead(), "call", "shell", '{"command": ["true"]}')
     return [
         Contender(name="python -c pass", argv=bare, floor=True),
-        Contender(name="fairlead run -- true", argv=bench.floor("spawn", *run), targets=(TARGET,)),
-        Contender(name="fairlead call shell", argv=bench.floor("spawn", *call)),
+        Contender(
+            name="fairlead run, full access",
+            argv=bench.floor("spawn", *bare_run),
+            targets=(TARGET,),
+        ),
+        Contender(name="fairlead run, confined", argv=bench.floor("spawn", *confined_run)),
+        Contender(name="fairlead sandbox", argv=bench.floor("spawn", *sandbox)),
+        Contender(name="fairlead call shell, confined", argv=bench.floor("spawn", *call)),
         Contender(
             name="codex sandbox -- true",
             argv=bench.floor("spawn", codex or "", "sandbox", "--", true),
             missing=None if codex else NOT_INSTALLED,
         ),
     ]
-
-
-def _fairlead() -> tuple[str, ...]:
-    """The installed command of this Python, else its module."""
-    beside = Path(sys.executable).with_name("fairlead")
-    found = str(beside) if beside.exists() else shutil.which("fairlead")
-    return (found,) if found else (sys.executable, "-m", "fairlead")
 
 
 __all__ = ["COLUMNS", "RATIO_OF", "TITLE", "contenders", "figures", "pace"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from pathlib import Path
 
 from benchmarks.figures import show_kib, show_rate, show_ratio, show_time
 from benchmarks.model import Column
@@ -28,3 +30,10 @@ def program(name: str) -> str:
     if found is None:
         raise FileNotFoundError(f"{name}: the benchmarks need it")
     return found
+
+
+def fairlead() -> tuple[str, ...]:
+    """The installed command of this Python, else its module."""
+    beside = Path(sys.executable).with_name("fairlead")
+    found = str(beside) if beside.exists() else shutil.which("fairlead")
+    return (found,) if found else (sys.executable, "-m", "fairlead")
