@@ -16,6 +16,7 @@ from fairlead.spawn import launcher, plan
 from fairlead.spawn.notify import Answerer
 
 PATIENCE = 60.0
+INTERPRETER = os.path.realpath(sys.executable)  # not in an environment that may lie below /tmp
 PRELUDE = """
 import ctypes, errno, fcntl, os, socket, struct, subprocess, sys, threading
 libc = ctypes.CDLL(None, use_errno=True)
@@ -54,7 +55,7 @@ def run_python(
     cwd: Path | None = None,
 ) -> Ran:
     """Python code after `PRELUDE`."""
-    argv = (sys.executable, "-c", f"{PRELUDE}\n{code}")
+    argv = (INTERPRETER, "-c", f"{PRELUDE}\n{code}")
     return run(steps, argv, denial_of, cwd=cwd)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +17,7 @@ from fairlead.sandbox import bubblewrap, namespaces, seccomp
 from fairlead.sandbox.host import assumed
 from fairlead.sandbox.system import system
 from tests.kernel import ground as on
-from tests.kernel.confined import PRELUDE, Ran, run_python
+from tests.kernel.confined import INTERPRETER, PRELUDE, Ran, run_python
 from tests.programs import require
 
 HOST = replace(assumed(launcher=True), notify=False)
@@ -39,7 +38,7 @@ def by_bubblewrap(access: Access, code: str, cwd: Path, filter_file: Path) -> Ra
     ((number, attached),) = wrapper.attached
     filter_file.write_bytes(attached)
     opened = f'exec {number}<"$0"; exec "$@"'  # a shell's redirection, for a number so high
-    argv = (*wrapper.argv, "--chdir", str(cwd), "--", sys.executable, "-c", f"{PRELUDE}\n{code}")
+    argv = (*wrapper.argv, "--chdir", str(cwd), "--", INTERPRETER, "-c", f"{PRELUDE}\n{code}")
     done = subprocess.run(
         [require("bash"), "-c", opened, filter_file, *argv], capture_output=True, text=True
     )
