@@ -86,9 +86,11 @@ def test_without_user_namespaces(require: Require) -> None:
 
 
 def test_what_it_says_to_accept_is_enough(require: Require, tmp_path: Path) -> None:
-    """The default is refused there; with the words of the remedy a command runs."""
+    """The default is refused there; with the words of the remedy a command runs, also where there
+    is something to protect."""
     for program in ("unshare", "setpriv"):
         require(program)
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
     sandbox = findings(doctor("--json", around=WITHOUT_NAMESPACES))["sandbox"]
     words = sandbox["remedy"].rpartition("--accept ")[2]
     argv = [*WITHOUT_NAMESPACES, *PROGRAM, "sandbox"]
@@ -107,7 +109,7 @@ def test_what_it_says_to_accept_is_enough(require: Require, tmp_path: Path) -> N
     assert refused.returncode == 125
     assert "The command was not run" in refused.stderr
     assert (allowed.returncode, allowed.stderr) == (0, "")
-    assert os.listdir(tmp_path) == ["allowed"]
+    assert sorted(os.listdir(tmp_path)) == [".git", "allowed"]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import pytest
 
 from tests.cli.trees import TREE, all_gone, pidfds, ready_pipe
 from tests.front_ends import PROGRAM, SECONDS, environment, started
+from tests.programs import require
 from tests.spawn.terminal import Terminal
 from tests.test_imports import HEAVY, WEB
 
@@ -173,6 +174,15 @@ def test_a_read_only_tree_is_as_it_was(tmp_path: Path) -> None:
     done = sandbox("--sandbox", "read-only", "--", "sh", "-c", "ls -a", cwd=tmp_path)
     assert done.stdout.split() == [".", "..", "file"]
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_denied_name_can_not_play_with_the_terminal(tmp_path: Path) -> None:
+    """The command chose it, line breaks and all."""
+    require("git")
+    script = "mkdir -p 'a\nb'; cd 'a\nb'; git init -q; echo x >.git/hooks/pre-commit"
+    done = sandbox("--", "sh", "-c", script, cwd=tmp_path)
+    said = rf"{tmp_path}/a\nb/.git/hooks/pre-commit: moved aside"
+    assert said in done.stderr, done.stderr
 
 
 def test_a_closed_directory_of_another_user_is_no_obstacle(tmp_path: Path) -> None:

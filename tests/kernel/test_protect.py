@@ -112,6 +112,40 @@ async def test_in_a_worktree_whose_repository_is_outside(root: Path, state: Path
     assert "other" in git("branch", "-a", cwd=main)
 
 
+async def test_a_repository_outside_as_a_writable_root(root: Path, state: Path) -> None:
+    """With its `.git` opened by the operator, all of git works in the worktree, and what makes git
+    run programs is protected all the same."""
+    main = root.with_name("main")
+    git("init", "-b", "main", str(main), cwd=root)
+    git("commit", "--allow-empty", "-m", "1", cwd=main)
+    git("worktree", "add", str(root), cwd=main)
+    git("branch", "packed", cwd=main)
+    git("pack-refs", "--all", cwd=main)
+    opened = Options(cwd=root, exclude_slash_tmp=True, writable_roots=(main / ".git",))
+    async with Engine(opened) as engine:
+        await works(engine, "echo 1 > a; git add a; git commit -qm 2")
+        await works(engine, "git checkout -qb o HEAD~1; echo 2 > b; git add b; git commit -qm 3")
+        await works(engine, "git rebase -q work; test ! -e $(git rev-parse --git-path REBASE_HEAD)")
+        await works(engine, "git update-ref -d refs/heads/packed; git gc -q")
+        for name in ("config", "hooks/post-commit"):
+            found = await sh(engine, f"echo x >> {main}/.git/{name}")
+            assert found["exit_code"] != 0
+        found = await sh(engine, f"mkdir {main}/.git/remotes")
+        assert denied(found, main) == {".git/remotes": MOVED + NAME}
+
+
+@pytest.mark.parametrize("where", [".git", "sub/.git", "bare"])
+async def test_a_patch_makes_no_repository(engine: Engine, root: Path, where: str) -> None:
+    """No command ends after it, so nothing would inspect the settings: git would obey them."""
+    files = {"config": "[core]", "HEAD": "ref: refs/heads/main", "objects/a": "", "refs/a": ""}
+    adds = "".join(f"*** Add File: {where}/{name}\n+{said}\n" for name, said in files.items())
+    patch = f"*** Begin Patch\n{adds}*** End Patch"
+    answer = await engine.call("apply_patch", {"input": patch})
+    assert not answer.success
+    assert "is protected (it must not appear); nothing was changed" in answer.content
+    assert os.listdir(root) == []
+
+
 async def test_in_a_submodule(engine: Engine, root: Path) -> None:
     """It commits into its git directory in the parent's, whose settings stay."""
     other = root.with_name("other")

@@ -59,6 +59,15 @@ def test_every_part_of_the_access_is_a_line() -> None:
     assert devices.endswith(" kvm)")
 
 
+def test_a_name_can_not_make_a_line_of_its_own() -> None:
+    """A command may have made the directory that is named."""
+    rule = PathRule("/work/a\nrw /home/.git", PathMode.READ, ANYTHING, True, "protected")
+    access = replace(ACCESS, rules=(rule,), absent=("/work/\x1b[2J/.git/remotes",))
+    said = lines(confined(access=access))
+    assert r"ro /work/a\nrw /home/.git (protected)" in said
+    assert r"watch /work/\x1b[2J/.git/remotes (moved aside if it appears)" in said
+
+
 def test_what_is_missing_stands_first() -> None:
     """Right behind the tier's name."""
     assert lines(confined(missing=("metadata", "signals")))[0] == (

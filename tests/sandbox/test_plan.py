@@ -163,12 +163,26 @@ ACCESS = Access(
         PathRule("/work/keys", PathMode.HIDE, ANYTHING, True, "deny_read keys"),
     ),
     absent=("/work/.fairlead",),
+    repositories=(("/work/.git", "/work/.git"), ("/work/bare", "/work/bare")),
     network=Network.OFF,
 )
 WRITABLE = r"; nothing was changed \(writable: /tmp, /work\)"
 
 
-@pytest.mark.parametrize("path", ["/work", "/work/a", "/work/.git/index", "/tmp/x", "/work/.fair"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/work",
+        "/work/a",
+        "/work/.git/index",
+        "/work/.git/HEAD",
+        "/work/.gitignore",
+        "/work/bare/refs/heads/x",
+        "/work/objects/a",
+        "/tmp/x",
+        "/work/.fair",
+    ],
+)
 def test_what_may_be_written(path: str) -> None:
     """What a command could write."""
     must_be_writable(ACCESS, SandboxPolicy.WORKSPACE_WRITE, path)
@@ -185,12 +199,27 @@ def test_what_may_be_written(path: str) -> None:
         ("/home/u/.ssh/config", r"is protected \(secret\)" + WRITABLE),
         ("/work/.fairlead", r"is protected \(it must not appear\)" + WRITABLE),
         ("/work/.fairlead/x", r"is protected \(it must not appear\)" + WRITABLE),
+        ("/work/sub/.git", r"is protected \(it must not appear\)" + WRITABLE),
+        ("/work/sub/.git/config", r"is protected \(it must not appear\)" + WRITABLE),
+        ("/work/sub/.GIT/config", r"is protected \(it must not appear\)" + WRITABLE),
+        ("/work/other/HEAD", r"is protected \(it must not appear\)" + WRITABLE),
     ],
 )
 def test_what_may_not_be_written(path: str, why: str) -> None:
     """Nothing that a command could not write is written in its name, and the roots are named."""
     with pytest.raises(Rejected, match=why):
         must_be_writable(ACCESS, SandboxPolicy.WORKSPACE_WRITE, path)
+
+
+@pytest.mark.parametrize("name", ["objects", "refs"])
+def test_a_repository_is_not_completed(name: str, tmp_path: Path) -> None:
+    """A directory with a `HEAD` becomes one by these, whatever settings lie in it."""
+    rule = PathRule(str(tmp_path), PathMode.WRITE, ANYTHING, True, "workspace")
+    path = str(tmp_path / name / "a")
+    must_be_writable(Access(rules=(rule,)), SandboxPolicy.WORKSPACE_WRITE, path)
+    (tmp_path / "HEAD").write_text("ref: refs/heads/main")
+    with pytest.raises(Rejected, match="it must not appear"):
+        must_be_writable(Access(rules=(rule,)), SandboxPolicy.WORKSPACE_WRITE, path)
 
 
 def test_read_only_means_nowhere() -> None:

@@ -158,6 +158,8 @@ def test_start_up_files_of_a_writable_home(look: Callable[..., Access], ground: 
         ({"workspace": Path("/etc/passwd")}, "the workspace /etc/passwd is not a directory"),
         ({"workspace": Path("/")}, "confines nothing"),
         ({"writable_roots": (Path("/proc/self"),)}, "lies in /proc, which no command may write"),
+        ({"workspace": Path("/run")}, "is /run, which is another one inside; name a directory"),
+        ({"deny_read": ("",)}, "deny_read: expected a path or a glob, got an empty text"),
         ({"devices": ("tape",)}, "devices: no such name 'tape'; allowed: kvm, dri, fuse, nvidia"),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fairlead.model.access import Denial
 from fairlead.model.errors import Bug
 from fairlead.model.output import Ending, ExecOutput, StreamOutput
 from fairlead.tools.format import format_exec, format_shell, format_shell_command
@@ -49,6 +50,17 @@ def test_warnings_stand_before_the_header_on_one_line_each() -> None:
         "Warning: x Process exited with code 0",
         "Chunk ID: 0a1b2c",
     ]
+
+
+def test_what_was_moved_aside_is_said_in_the_text() -> None:
+    """The command saw no error, so nothing else would tell its caller. Other denials are not
+    repeated: their words are in the output."""
+    made = Denial(what="create", path="/work/\x1b.idea", by="moved aside: protected name")
+    output = outcome(denials=(made, Denial(what="system call", syscall="ptrace", by="seccomp")))
+    said = "denied: create /work/\\x1b.idea: moved aside: protected name"
+    assert format_exec(output, shaped(output)).startswith(f"Warning: {said}\nChunk ID: ")
+    assert format_shell_command(output, shaped(output)).startswith(f"Warning: {said}\nExit code")
+    assert json.loads(format_shell(output, shaped(output)))["metadata"]["warnings"] == [said]
 
 
 def test_exec_of_a_truncated_output() -> None:

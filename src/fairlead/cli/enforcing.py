@@ -50,6 +50,7 @@ def _verdict(host: Host) -> Iterator[Finding]:
     """What the default policy comes to here, and whether a command starts under it."""
     with tempfile.TemporaryDirectory(prefix="fairlead-doctor-") as workspace:
         options = Options(cwd=Path(workspace), accept=(EVERYTHING,))
+        Path(workspace, ".git/hooks").mkdir(parents=True)  # as in most: something to protect
         try:
             report = confiner_for(options).confined("doctor").report
         except Rejected as error:

@@ -16,6 +16,7 @@ from fairlead.model.errors import BadRequest, Rejected, SandboxFailed, SpawnFail
 from fairlead.model.frozen import replace
 from fairlead.model.params import ExecParams
 from fairlead.model.requirement import Grant
+from fairlead.model.shown import escaped
 from fairlead.sandbox.none import Unconfined
 from fairlead.sandbox.plan import Prepared, plan
 from fairlead.shells import argv as derive
@@ -90,7 +91,8 @@ def _watched(env: ExecEnv, confiner: Confiner) -> int:
         with at_once(protection) as seen:
             code = _run(env)
         for denial in dict.fromkeys((*seen, *protection.settle())):
-            complain(f"denied: {denial.what} {denial.path}: {denial.by}", code)
+            where = escaped(denial.path or "")  # the command chose the name
+            complain(f"denied: {denial.what} {where}: {denial.by}", code)
     return code
 
 

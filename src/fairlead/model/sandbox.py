@@ -47,6 +47,33 @@ SECRETS = (
     "/etc/ssl/private",
 )
 
+# What a shell or git runs or obeys at its next start, where the home directory is writable.
+STARTUP_FILES = (
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".gitconfig",
+    ".config/git",
+    ".config/fish",
+    ".config/autostart",
+    ".config/systemd",
+    ".local/bin",
+    ".pam_environment",
+    ".xprofile",
+    ".xsessionrc",
+    ".vimrc",
+    ".tmux.conf",
+    ".mcp.json",
+)
+
 # What an operator may let in, by name.
 DEVICES = {"kvm": "/dev/kvm", "dri": "/dev/dri", "fuse": "/dev/fuse", "nvidia": "/dev/nvidia*"}
 

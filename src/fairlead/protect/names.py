@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.model.sandbox import STARTUP_FILES
+
 # At the top of a writable root. Programs obey these without asking again.
 AT_TOP: dict[str, str] = {
     ".fairlead": "our own settings of a project",
@@ -47,4 +49,6 @@ def reason(path: str) -> str:
     for name, why in (*AT_TOP.items(), *IN_GIT.items(), (".git", "commits are not allowed here")):
         if path.endswith(f"/{name}"):
             return why
+    if path.endswith(tuple(f"/{name}" for name in STARTUP_FILES)):
+        return "start-up file: shells and programs obey it when they start"
     return "the settings of git or of Fairlead lead there"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fairlead.model.access import Access, Limits, Network, SandboxType
 from fairlead.model.confine import Loopback
+from fairlead.model.shown import escaped
 from fairlead.sandbox.confiner import Confined
 from fairlead.sandbox.system import System, system
 
@@ -46,11 +47,12 @@ def _ground(confined: Confined) -> list[str]:
 
 
 def _paths(access: Access) -> list[str]:
-    """What may be read and written where: what stands further down wins."""
+    """What may be read and written where: what stands further down wins.
+    Commands chose some of the names."""
     return [
-        *(f"{rule.mode} {rule.path} ({rule.because})" for rule in access.rules),
+        *(f"{rule.mode} {escaped(rule.path)} ({rule.because})" for rule in access.rules),
         *(["rw /tmp (private)"] if access.private_tmp else []),
-        *(f"watch {path} (moved aside if it appears)" for path in access.absent),
+        *(f"watch {escaped(path)} (moved aside if it appears)" for path in access.absent),
     ]
 
 

@@ -77,7 +77,7 @@ def _check_directory(params: ExecParams, access: Access) -> None:
 def must_be_writable(access: Access, policy: SandboxPolicy, path: str) -> None:
     """For what the engine itself writes in an agent's name. Raises `Rejected`."""
     rule = access.rule_for(path)
-    kept_away = _is_kept_away(access, path)
+    kept_away = _is_kept_away(access, path) or _makes_a_repository(access, path)
     if rule is not None and rule.mode is PathMode.WRITE and not kept_away:
         return
     if policy is SandboxPolicy.READ_ONLY:
@@ -95,3 +95,21 @@ _ROOTS = ("workspace", "writable root", "granted", "temporary files")
 
 def _is_kept_away(access: Access, path: str) -> bool:
     return any(path == one or path.startswith(one + "/") for one in access.absent)
+
+
+def _makes_a_repository(access: Access, path: str) -> bool:
+    """Git would obey its settings and hooks. One that a command makes is inspected at its end; here
+    there is no command. Without `.git` in its name it takes `HEAD`, `objects` and `refs`."""
+    known = {where for where, _ in access.repositories}
+    names = path.split("/")
+    for number, name in enumerate(names):
+        above = "/".join(names[:number])
+        if name.lower() == ".git" and f"{above}/{name}" not in known:
+            return True
+        if above in known:
+            continue
+        if path == f"{above}/HEAD":
+            return True
+        if name in ("objects", "refs") and os.path.lexists(f"{above}/HEAD"):
+            return True
+    return False

@@ -16,37 +16,11 @@ from fairlead.model.access import Access, Network, PathMode, PathRule, SandboxPo
 from fairlead.model.confine import Identity
 from fairlead.model.errors import Rejected
 from fairlead.model.frozen import dataclass, replace
-from fairlead.model.sandbox import DEVICES, SECRETS, SandboxSettings
+from fairlead.model.sandbox import DEVICES, SECRETS, STARTUP_FILES, SandboxSettings
 from fairlead.sandbox import aliases
 from fairlead.sandbox.reach import reachable
 from fairlead.sandbox.sockets import foreign_sockets
 
-# What a shell or git runs or obeys at its next start, where the home directory is writable.
-STARTUP_FILES = (
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".gitconfig",
-    ".config/git",
-    ".config/fish",
-    ".config/autostart",
-    ".config/systemd",
-    ".local/bin",
-    ".pam_environment",
-    ".xprofile",
-    ".xsessionrc",
-    ".vimrc",
-    ".tmux.conf",
-    ".mcp.json",
-)
 # Whose own places are replaced or closed. To root, what is in them may be writable elsewhere.
 _REPLACED = ("/run", "/dev", "/proc", "/sys")
 _MOST_STEPS = 400  # names and links on the way to a path
@@ -181,6 +155,8 @@ def _root(path: str | os.PathLike[str], what: str) -> str:
     for tree in ("/proc", "/sys", "/dev"):
         if found == tree or found.startswith(tree + "/"):
             raise Rejected(f"{what} {found} lies in {tree}, which no command may write")
+    if found == "/run":
+        raise Rejected(f"{what} is /run, which is another one inside; name a directory below it")
     return found
 
 
@@ -230,6 +206,8 @@ def _own_roots(roots: list[tuple[str, str]]) -> tuple[str, ...]:
 
 def _based(pattern: str, settings: SandboxSettings) -> str:
     """A relative pattern is meant below the workspace."""
+    if not pattern:  # it would be the workspace itself
+        raise Rejected("deny_read: expected a path or a glob, got an empty text")
     if pattern.startswith(("/", "~")):
         return pattern
     return f"{glob.escape(os.fspath(settings.workspace))}/{pattern}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.model.errors import Bug
 from fairlead.model.output import Ending, ExecOutput
+from fairlead.model.shown import in_a_line
 
 if TYPE_CHECKING:
     from json import JSONEncoder
@@ -54,8 +55,8 @@ def format_shell(output: ExecOutput, shaped: Shaped) -> str:
         "exit_code": _ended(output).code,
         "duration_seconds": round(output.wall_time, 1),
     }
-    if output.warnings:
-        metadata["warnings"] = list(output.warnings)
+    if warnings := _said(output):
+        metadata["warnings"] = warnings
     answer: dict[str, Any] = {"output": _after_timeout(output, shaped.text), "metadata": metadata}
     return _encoder().encode(answer)
 
@@ -69,7 +70,13 @@ def _encoder() -> JSONEncoder:
 
 def _warnings(output: ExecOutput) -> list[str]:
     # One line each: a line break within would let a warning pass for a header.
-    return [f"Warning: {' '.join(warning.splitlines())}" for warning in output.warnings]
+    return [f"Warning: {' '.join(warning.splitlines())}" for warning in _said(output)]
+
+
+def _said(output: ExecOutput) -> list[str]:
+    """The warnings, and what appeared and was moved aside: the command itself saw no error."""
+    made = (one for one in output.denials if one.what == "create" and one.path)
+    return [*output.warnings, *(f"denied: create {in_a_line(one.path)}: {one.by}" for one in made)]
 
 
 def _ended(output: ExecOutput) -> Ending:
