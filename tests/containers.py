@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,7 @@ PROGRAMS = (
 LOCALE = "/usr/lib/locale/C.utf8"  # else shells complain
 EXPECTED = "/usr/bin:/bin"  # the PATH that the image's programs expect
 _SECONDS = 120
+_TRIES, _PAUSE = 5, 0.5  # seconds
 _LIBRARY = re.compile(r"(/\S+) \(0x")
 
 
@@ -35,7 +37,19 @@ def imported() -> Iterator[str]:
     try:
         yield name
     finally:
-        podman("rmi", "--force", name)
+        _remove_image(name)
+
+
+def _remove_image(name: str) -> None:
+    """A container of it may be going at the same moment, and podman fails where it is gone then."""
+    for _ in range(_TRIES):
+        try:
+            podman("rmi", "--force", name)
+        except AssertionError:
+            time.sleep(_PAUSE)
+        else:
+            return
+    podman("rmi", "--force", name)
 
 
 def podman(*words: str, given: bytes = b"") -> str:

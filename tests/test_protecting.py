@@ -185,9 +185,9 @@ async def test_a_machine_that_tells_nobody(ground: Ground, monkeypatch: pytest.M
 
 async def test_closing_lets_go(ground: Ground) -> None:
     """Of every descriptor."""
-    before = os.listdir("/proc/self/fd")
+    before = set(os.listdir("/proc/self/fd"))
     ground.begin()
     ground.begin(Access(rules=ground.access.rules))[0]._finish()
-    assert os.listdir("/proc/self/fd") != before
+    assert not set(os.listdir("/proc/self/fd")) <= before
     ground.protector.close()
-    assert os.listdir("/proc/self/fd") == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # what else was open may have been closed

@@ -34,7 +34,9 @@ def test_what_must_be_denied_is_denied_and_what_must_work_works(tier: str, user:
     assert not wrong(outcomes), "\n".join([*wrong(outcomes), table])
     assert len(outcomes) == len(ALL)
     missing = {word for one in outcomes for word in one.missing}
-    assert missing == {word for one in outcomes for word in one.excuses}, table
+    borne_out = {word for one in outcomes for word in one.excuses}
+    assert borne_out <= missing, table
+    assert missing - borne_out <= UP_TO_THE_MACHINE, table  # a full machine ends what no limit does
     if tier == "namespaces":
         assert missing <= UP_TO_THE_MACHINE
 
