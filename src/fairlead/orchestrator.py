@@ -11,11 +11,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from fairlead.approval.settle import Reviewer, settle
 from fairlead.login import Preparer
-from fairlead.model.access import ApprovalPolicy
+from fairlead.model.access import ApprovalPolicy, SandboxReport
 from fairlead.model.env import ExecEnv
 from fairlead.model.errors import Rejected, SandboxFailed
 from fairlead.model.frozen import dataclass, replace
@@ -48,15 +49,11 @@ class Run:
     @property
     def facts(self) -> dict[str, object]:
         """The decisions as the result reports them."""
-        report = self.env.sandbox
-        return {
-            "sandbox": {
-                "type": str(report.type),
-                "tier": report.tier,
-                "missing": list(report.missing),
-            },
-            "approval": self.grant.facts,
-        }
+        return {"sandbox": _shown(self.env.sandbox), "approval": self.grant.facts}
+
+
+def _shown(report: SandboxReport) -> dict[str, object]:
+    return {"type": str(report.type), "tier": report.tier, "missing": list(report.missing)}
 
 
 class ToolOrchestrator:
@@ -151,6 +148,16 @@ class ToolOrchestrator:
     def settle(self) -> None:
         """A command has ended in a session that goes on: see what it made."""
         self._protector.settle()
+
+    def explained(self, session: Session, cwd: str | None, output: ExecOutput) -> ExecOutput:
+        """The same for a command that ended in a session, with what stood around it and what that
+        denied. `cwd` is where the session's shell is."""
+        env = session.env
+        if env is None:
+            return output
+        here = replace(env, cwd=Path(cwd)) if cwd else env
+        facts = {**output.facts, "sandbox": _shown(env.sandbox), **self.denials(here, output)}
+        return replace(output, facts=facts)
 
     async def restart(self, session: Session, params: ExecParams) -> None:
         """Another process for a session whose own has ended, on the same way."""

@@ -99,6 +99,7 @@ class SessionStarter:
     async def _spawn(self, session: Session, env: ExecEnv) -> None:
         process = await self._protected(session, env)
         session.attach(process)
+        session.env = env
         self._hub.announce(session, process.pid)  # no await between these lines: nothing is missed
 
     async def _protected(self, session: Session, env: ExecEnv) -> SpawnedProcess:

@@ -250,3 +250,16 @@ async def test_a_log_that_fails_is_told(home: Path) -> None:
         answer = await engine.call("run_in_session", {"command": "seq 100000"})
         assert answer.structured["exit_code"] == 0
         assert "output log" in answer.structured["warnings"][0]
+
+
+async def test_what_the_sandbox_denied_is_told(home: Path) -> None:
+    """A command in a live shell is confined as any other, and its result says so."""
+    async with Engine() as engine:
+        live = Live(engine, KINDS["own bash"])
+        told = (await live.run("cd /usr; touch there")).structured
+        assert told["status"] == "denied"
+        assert told["sandbox"]["type"] == "namespaces"
+        [denial] = told["denials"]
+        assert (denial["what"], denial["path"]) == ("write", "/usr/there")
+        told = (await live.run("echo fine")).structured
+        assert (told["status"], "denials" in told) == ("completed", False)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from fairlead.model.access import Denial
+from fairlead.model.env import ExecEnv
 from fairlead.model.errors import BadRequest, Bug
 from fairlead.model.frozen import replace
 from fairlead.model.output import TIMEOUT_EXIT_CODE, Ending, StreamOutput
@@ -65,6 +66,7 @@ class Session:
         self._signalled: Signalled | None = None
         self._timed_out = False
         self._tree_gone = False
+        self.env: ExecEnv | None = None  # what its last process was started from
         self._denials: dict[Denial, None] = {}
         self._end_task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None

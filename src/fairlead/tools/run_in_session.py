@@ -79,7 +79,7 @@ async def run(args: Args, call: Call) -> ToolOutput:
     else:
         session, done = await live.run_in_own(call.agent, _shell(args, call), task)
     call.box.orchestrator.settle()  # the shell goes on, but this command has ended
-    output = _output(session, done)
+    output = call.box.orchestrator.explained(session, done.cwd, _output(session, done))
     more: dict[str, Any] = {"session_id": session.id}
     if done.cwd:
         more["cwd"] = done.cwd
