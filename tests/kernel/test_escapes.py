@@ -173,11 +173,17 @@ def test_a_guard_is_closed_to_its_command_without_landlock_too(ground: Path) -> 
 
 async def test_no_mount_of_a_sandbox_is_seen_outside(ground: Path) -> None:
     """Not while it stands, and not after."""
-    before = Path("/proc/self/mountinfo").read_text()
+    before = mounts()
     async with Engine(options(ground)) as engine:
         await engine.call("shell", {"command": ["true"]})
-        assert Path("/proc/self/mountinfo").read_text() == before
-    assert Path("/proc/self/mountinfo").read_text() == before
+        assert mounts() <= before
+    assert mounts() <= before
+
+
+def mounts() -> set[str]:
+    """But for those of containers, which other tests make at the same time."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return {line for line in lines if "/containers/" not in line}
 
 
 async def test_a_named_pipe_outside_can_be_written(ground: Path) -> None:
