@@ -15,11 +15,8 @@ from pathlib import Path
 from fairlead.model.access import Access, Limits, Network, PathMode, PathRule
 from fairlead.model.confine import (
     Confinement,
-    ConfineStep,
     Container,
     Identity,
-    Landlock,
-    LandlockApply,
     NoNewPrivileges,
     Seccomp,
 )
@@ -28,7 +25,8 @@ from fairlead.model.env import ExecEnv
 from fairlead.model.errors import Rejected
 from fairlead.model.frozen import dataclass, replace
 from fairlead.model.sandbox import SECRETS, Host, SandboxSettings
-from fairlead.sandbox.namespaces import SCOPE_SIGNAL, SCOPES_SINCE_ABI
+from fairlead.sandbox.namespaces import own_domain
+from fairlead.sandbox.survey import is_below
 
 TERMINALS = "/dev/pts"
 TEMPORARY = ("/tmp", "/var/tmp")
@@ -101,7 +99,7 @@ def render(
     return Confinement(
         agent=agent,
         setup=(NoNewPrivileges(), Seccomp(filter_program, listener=host.notify)),
-        each=_own_domain(host),
+        each=own_domain(host),
         terminals=TERMINALS,
         container=Container(
             program=found.program,
@@ -119,12 +117,12 @@ def as_shown(access: Access, workspace: PathRule) -> Access:
     """The access without what a container does not show: there are the roots and what is below
     them. The workspace is seen even where it may not be written."""
     roots = [rule for rule in access.rules if rule.mode is PathMode.WRITE]
-    if not any(_is_below(workspace.path, root.path) for root in roots):
+    if not any(is_below(workspace.path, root.path) for root in roots):
         roots = [workspace, *roots]
     below = [
         rule
         for rule in access.rules
-        if rule not in roots and any(_is_below(rule.path, root.path) for root in roots)
+        if rule not in roots and any(is_below(rule.path, root.path) for root in roots)
     ]
     rules = sorted([*roots, *below], key=lambda rule: rule.path.split("/"))
     return replace(access, rules=tuple(rules))
@@ -142,7 +140,7 @@ def refuse_dangerous(rules: Sequence[PathRule], home: str) -> None:
         for path, why in _dangerous(home):
             wholly = path in _WHOLLY or why == _SECRET
             named = _expanded(path, home)
-            if _is_below(named, rule.path) or (wholly and _is_below(rule.path, named)):
+            if is_below(named, rule.path) or (wholly and is_below(rule.path, named)):
                 raise Rejected(
                     f"{rule.path} can't be shown to a container ({named}: {why}). "
                     "The command was not run. Choose a directory of its own for the work"
@@ -305,14 +303,3 @@ def _labels(agent: str, spec: tuple[str, ...]) -> Iterator[str]:
     digest = hashlib.sha256("\0".join(spec).encode("utf-8", "surrogateescape")).hexdigest()
     yield from ("--label", f"{LABEL}.agent={agent}")
     yield from ("--label", f"{LABEL}.policy={digest[:16]}")
-
-
-def _own_domain(host: Host) -> tuple[ConfineStep, ...]:
-    """Each command in a domain of its own can't signal its guard, nor its neighbours."""
-    if host.landlock_abi < SCOPES_SINCE_ABI:
-        return ()
-    return (Landlock(scopes=SCOPE_SIGNAL), LandlockApply())
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")

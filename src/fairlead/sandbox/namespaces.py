@@ -36,12 +36,12 @@ from fairlead.model.confine import (
     UserNamespace,
 )
 from fairlead.model.sandbox import Host
+from fairlead.sandbox.landlock import SCOPE_ABSTRACT_UNIX, SCOPE_SIGNAL
 from fairlead.sandbox.limits import held_together
 from fairlead.sandbox.system import System
 
 MASKED_DIRECTORY, MASKED_FILE = "/dev/.fairlead/directory", "/dev/.fairlead/file"
 TERMINALS = "/dev/pts"
-SCOPE_ABSTRACT_UNIX, SCOPE_SIGNAL = 1, 2
 SCOPES_SINCE_ABI = 6
 
 _PLAIN = MountFlag.NO_SETUID | MountFlag.NO_DEVICES
@@ -60,7 +60,7 @@ def render(
             *_mounts(access, host, system),
             *_walls(host, filter_program),
         ),
-        each=_own_domain(host),
+        each=own_domain(host),
         mount_namespace=True,
         terminals=TERMINALS,
         memory=access.limits.memory if host.groups else None,
@@ -289,7 +289,7 @@ def _walls(host: Host, filter_program: bytes) -> Iterator[ConfineStep]:
     yield Seccomp(filter_program, listener=host.notify)
 
 
-def _own_domain(host: Host) -> tuple[ConfineStep, ...]:
+def own_domain(host: Host) -> tuple[ConfineStep, ...]:
     """Each command in a domain of its own can't signal its guard, nor its neighbours."""
     if host.landlock_abi < SCOPES_SINCE_ABI:
         return ()
